@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, AnyStr, Final, TypeVar
 
 from pgwire.give_way import give_way, outside, paced, paced_iter
+from pgwire.release import release, release_all
 
 PIECE: Final = 1 << 20
 """Characters or bytes of one call of C: about a millisecond."""
@@ -157,7 +158,10 @@ def in_order(items: Sequence[T], key: Callable[[T], Any] = _itself) -> list[T]:
         sorted(items[at : at + SORTED_AT_ONCE], key=key)
         for at in paced(range(0, len(items), SORTED_AT_ONCE), 1)
     ]
-    return list(paced_iter(heapq.merge(*runs, key=key)))
+    try:
+        return list(paced_iter(heapq.merge(*runs, key=key)))
+    finally:
+        release_all(runs)
 
 
 # --- texts ----------------------------------------------------------------------------------------
@@ -185,6 +189,14 @@ def joined(texts: Sequence[str], separator: str = "") -> str:
         return made.done()
     finally:
         made.close()
+
+
+def joined_up(texts: list[str], separator: str = "") -> str:
+    """Return ``separator.join(texts)``, of a list that is nobody else's: it is freed in slices."""
+    try:
+        return joined(texts, separator)
+    finally:
+        release(texts)
 
 
 def _groups(texts: Sequence[str], separator: str) -> Iterator[str]:
@@ -479,11 +491,11 @@ def utf8_length(text: str) -> int:
     return sum([len(piece.encode("utf-8", "surrogatepass")) for piece in pieces(text)])
 
 
-def decoded(data: bytes) -> str:
-    """Return ``data.decode()``. Raises UnicodeDecodeError, whose ``start`` is that in ``data``."""
+def decoded(data: bytes, errors: str = "strict") -> str:
+    """Return ``data.decode(errors=errors)``. Raises UnicodeDecodeError, whose ``start`` is that in ``data``."""
     if len(data) <= PIECE:
-        return data.decode()
-    return filled(len(data), _like(data), _decoded(data))
+        return data.decode(errors=errors)
+    return filled(len(data), _like(data), _decoded(data, errors))
 
 
 def _like(data: bytes) -> str:
@@ -494,12 +506,12 @@ def _like(data: bytes) -> str:
     return ""
 
 
-def _decoded(data: bytes) -> Iterator[str]:
+def _decoded(data: bytes, errors: str) -> Iterator[str]:
     at = 0
     while at < len(data):
         end = min(at + PIECE, len(data))
         try:
-            text, used = codecs.utf_8_decode(data[at:end], "strict", end == len(data))
+            text, used = codecs.utf_8_decode(data[at:end], errors, end == len(data))
         except UnicodeDecodeError as error:
             raise UnicodeDecodeError(
                 error.encoding, data, at + error.start, at + error.end, error.reason
@@ -519,6 +531,14 @@ def joined_bytes(parts: Sequence[bytes | bytearray]) -> bytes:
         total = sum([sum(map(len, parts[at : at + _GROUP])) for at in _paced(range(0, len(parts), _GROUP))])
     together = min(PIECE // (total // len(parts) + 1), _GROUP)
     return filled_bytes(total, parts if together <= 1 else _grouped(parts, together))
+
+
+def joined_bytes_up(parts: list[bytes]) -> bytes:
+    """Return ``b"".join(parts)``, of a list that is nobody else's: it is freed in slices."""
+    try:
+        return joined_bytes(parts)
+    finally:
+        release(parts)
 
 
 def _grouped(parts: Sequence[bytes | bytearray], together: int) -> Iterator[bytes | bytearray]:

@@ -190,6 +190,11 @@ def is_large(container: Collection[Any]) -> bool:
     return size * width > CELLS
 
 
+def mind_long(container: _T) -> _T:
+    """As ``mind``, of one that may have few entries: then it is left to Python."""
+    return mind(container) if is_large(container) else container  # type: ignore[arg-type]  # lists and tuples are collections
+
+
 def release(*containers: Any) -> None:
     """Let go of lists, dicts, sets and deques: large ones, of many entries or of wide rows, are emptied in the turns that follow."""
     for container in containers:

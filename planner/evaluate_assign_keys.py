@@ -11,6 +11,7 @@ Values are jsonb's canonical text, and an hstore's bytes.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from pgwire.codecs.hstore import pack, unpack
@@ -24,7 +25,7 @@ def assign_pair(value: bytes | None, key: str | None, text: str | None) -> bytes
     """Return an hstore with ``key`` set. Raises SqlError 22004."""
     if key is None:
         raise SqlError("22004", "hstore subscript in assignment must not be null")
-    return pack({**(unpack(value) if value is not None else {}), key: text})
+    return pack(chain(((key, text),), () if value is None else unpack(value).items()))
 
 
 def assign_member(

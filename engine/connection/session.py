@@ -31,7 +31,7 @@ from engine.connection.interrupts import CancelFlag
 from engine.connection.setting_classes import FOR_SUPERUSERS, UNLISTED
 from engine.connection.setting_defs import SettingDef
 from engine.connection.setting_lists import split_identifiers
-from engine.connection.settings import IDENTITY, MODES, Settings
+from engine.connection.settings import IDENTITY, MODES, Settings, check_length
 from engine.connection.system import SystemView
 from engine.constraints.timing import Timing
 from engine.ddl.index_ahead import BuiltAhead
@@ -196,6 +196,7 @@ class Session:
         from engine.ddl.roles import set_role
         from engine.transaction.block_statements import change_mode
 
+        check_length(name)
         key = name.lower()
         if key in MODES:
             return change_mode(self, key, value)

@@ -12,6 +12,7 @@ from engine.connection import setting_lists as lists
 from engine.connection.setting_defs import SettingDef
 from engine.connection.setting_numbers import real_number, whole_number
 from pgwire.codecs.encodings import canonical, convertible
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.zone import find_zone, names
 from planner.builtins.reg import quote_ident
 from planner.catalog import TextSearchDef
@@ -22,18 +23,23 @@ from planner.textsearch.names import find_named
 
 _END_OF_OFFSETS_S = 168 * 3600  # time zones may be a week from UTC, less an hour
 
+LONGEST: Final = 1 << 16
+"""Characters of a value that is read; one that is kept as it is may be as long as it likes."""
+
 _ON_OFF: Final = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}
 """What settings that take on and off among others take for them."""
 
 
 def invalid(name: str, value: str, hint: str | None = None, detail: str | None = None) -> SqlError:
     """Return 22023 as PostgreSQL words it."""
-    return SqlError("22023", f'invalid value for parameter "{name}": "{value}"', hint=hint, detail=detail)
+    return SqlError(
+        "22023", quoting(f'invalid value for parameter "{name}": ', value), hint=hint, detail=detail
+    )
 
 
 def _boolean(spelled: str, value: str) -> str:
     """Return on or off for what begins one of PostgreSQL's words and no other. Raises SqlError 22023."""
-    folded = value.lower()
+    folded = value.lower() if len(value) <= LONGEST else ""
     if folded:
         if any(word.startswith(folded) for word in ("true", "yes")) or folded in ("on", "1"):
             return "on"
@@ -44,8 +50,7 @@ def _boolean(spelled: str, value: str) -> str:
 
 def _choice(setting: SettingDef, spelled: str, value: str) -> str:
     """Return which of its values an enum setting is to have. Raises SqlError 22023."""
-    folded = value.lower()
-    found = folded
+    folded = found = value.lower() if len(value) <= LONGEST else ""
     if "on" in setting.choices and "off" in setting.choices:
         found = _ON_OFF.get(folded, folded)
     if setting.name.endswith("_min_messages") and folded == "debug":
@@ -161,6 +166,17 @@ _ABBREVIATIONS: Final = frozenset(("Default", "Australia", "India"))
 _MOST_STACK_KB: Final = 7680
 """What PostgreSQL takes where the system gives a process 8 MB of stack."""
 
+_WORDS: Final = frozenset(("timezone", "client_encoding", "min_read_ts", "timezone_abbreviations")) | {
+    f"lc_{category}" for category in ("messages", "monetary", "numeric", "time")
+}
+"""Settings whose values are all short."""
+_READ: Final = frozenset((
+    "datestyle", "default_text_search_config", "search_path", "temp_tablespaces", "default_tablespace",
+    "default_table_access_method", "wal_consistency_checking", "backtrace_functions", "plpgsql.extra_errors",
+    "plpgsql.extra_warnings",
+))  # fmt: skip
+"""Those of names, and of lists of names."""
+
 _ONLY_DEFAULT: Final = {
     "plpgsql.print_strict_params": "off",
     "plpgsql.variable_conflict": "error",
@@ -171,6 +187,11 @@ _ONLY_DEFAULT: Final = {
 def _text(setting: SettingDef, value: str, current: str, default: str, find: FindConfiguration) -> str:
     """Return the canonical text of a setting that is neither a number nor one of a few words. Raises SqlError 22023 and others."""
     name = setting.name.lower()
+    if len(value) > LONGEST:
+        if name in _WORDS:
+            raise invalid(setting.name, value)
+        if name in _READ:
+            raise not_supported(f"a value of {setting.name} of more than {LONGEST} characters")
     match name:
         case "datestyle":
             return lists.date_style(value, current, default)
@@ -228,6 +249,8 @@ def normalise(
     writes the name.
     """
     spelled = spelled or setting.name
+    if len(value) > LONGEST and setting.kind in ("integer", "real"):
+        raise invalid(spelled, value)
     match setting.kind:
         case "bool":
             canonical = _boolean(spelled, value)

@@ -21,9 +21,11 @@ from engine.connection.setting_classes import EFFECTIVE, accepted
 from engine.connection.setting_defs import OURS, PLPGSQL, REPORTED, SettingDef, definitions
 from engine.connection.setting_numbers import show_with_unit
 from engine.connection.setting_values import FindConfiguration, normalise, own_configuration
+from pgwire.codecs.invalid import quoting
 from pgwire.errors import BackendError
+from pgwire.long_values import fields, run_end
 from pgwire.tcp import TCP_OPTIONS
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 
 _TOLD: Final = frozenset(REPORTED) | TCP_OPTIONS
 MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
@@ -55,6 +57,39 @@ def server_defaults(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     for name, value in pairs:
         found[name.lower()] = Settings({**found, "is_superuser": "on"}).check(name, value, beginning=True)
     return found
+
+
+LONGEST_NAME: Final = 1 << 16
+"""Characters of a setting's name: what is longer is not looked up, and cannot be set."""
+_WORD: Final = re.compile(r"[\w$]*")
+
+
+def _unknown(name: str) -> SqlError:
+    return SqlError("42704", quoting("unrecognized configuration parameter ", name))
+
+
+def key_of(name: str) -> str:
+    """Return the name by which a setting is looked up. Raises SqlError 42704 for one that none can have."""
+    if len(name) > LONGEST_NAME:
+        raise _unknown(name)
+    return name.lower()
+
+
+def check_length(name: str) -> None:
+    """Refuse to change a setting whose name is too long. Raises SqlError 42704, 42602, 0A000."""
+    if len(name) <= LONGEST_NAME:
+        return
+    if "." not in name:
+        raise _unknown(name)
+    for part in fields(name, "."):
+        if not part or part[0] == "$" or part[0].isdigit() or run_end(_WORD, part, 0) < len(part):
+            raise _misnamed(name)
+    raise not_supported(f"a setting whose name has more than {LONGEST_NAME} characters")
+
+
+def _misnamed(name: str) -> SqlError:
+    detail = "Custom parameter names must be two or more simple identifiers separated by dots."
+    return SqlError("42602", quoting("invalid configuration parameter name ", name), detail=detail)
 
 
 ENTRY_BYTES: Final = 200
@@ -103,7 +138,7 @@ class Settings:
 
     def get(self, name: str) -> str:
         """Return the canonical value; 42704 for an unknown name. ``name`` in any case."""
-        key = name.lower()
+        key = key_of(name)
         value = self._values.get(key)
         if value is not None:
             return value
@@ -112,12 +147,12 @@ class Settings:
             return value
         definition = definitions().get(key)
         if definition is None:
-            raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
+            raise _unknown(name)
         return self.get("default_" + key) if key in MODES else definition.default
 
     def show(self, name: str) -> str:
         """Return the value as SHOW prints it, with units, modes of files in octal."""
-        key, value = name.lower(), self.get(name)
+        key, value = key_of(name), self.get(name)
         if key in _MODES_OF_FILES:
             return f"{int(value):04o}"
         definition = definitions().get(key)
@@ -140,8 +175,8 @@ class Settings:
 
         Raises SqlError 42704, 55P02, 42501, 22023, 0A000.
         """
-        key = name.lower()
         definition = self.allow(name, beginning=beginning)
+        key = name.lower()
         if definition is None:
             return value
         find = self.find_configuration
@@ -179,15 +214,15 @@ class Settings:
 
         ``beginning``: as for ``check``. Raises SqlError 42704, 42602, 55P02, 42501.
         """
+        check_length(name)
         key = name.lower()
         definition = definitions().get(key)
         if definition is None:
             if re.fullmatch(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)+", name):
                 return None  # any "class.name" may be set (manual 20.16)
             if "." in name:
-                detail = "Custom parameter names must be two or more simple identifiers separated by dots."
-                raise SqlError("42602", f'invalid configuration parameter name "{name}"', detail=detail)
-            raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
+                raise _misnamed(name)
+            raise _unknown(name)
         if key in IDENTITY:  # whoever sets them asks ``engine.ddl.roles`` first
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be changed here')
         if definition.context == "internal" and key not in EFFECTIVE:
@@ -211,6 +246,7 @@ class Settings:
 
     def set(self, name: str, value: str | None, *, local: bool = False) -> str:
         """Change a setting (None: back to its default); returns the canonical value."""
+        check_length(name)
         key = name.lower()
         canonical = self._default(key) if value is None else self.check(name, value)
         if value is None and key != TEXT_SEARCH:  # which may have been dropped: that is told where it is used

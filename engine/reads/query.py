@@ -458,7 +458,7 @@ async def collect(
                 continue
             for start in range(0, len(batch), SLICE_ROWS):
                 piece = batch.arrow.slice(start, SLICE_ROWS)
-                rows.extend(session.db.arrow_rows(piece, result.columns))
+                rows.extend(openly(session.db.arrow_rows, piece, result.columns))
                 if len(rows) > SLICE_ROWS:
                     await asyncio.sleep(0)
     finally:

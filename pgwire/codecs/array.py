@@ -22,7 +22,7 @@ from pgwire.codecs.invalid import quoting
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced
 from pgwire.long_arrays import LONG, listed, tupled
-from pgwire.long_values import joined, joined_bytes, run_end
+from pgwire.long_values import PIECE, cut_bytes, joined, joined_bytes, joined_up, replaced, run_end
 from pgwire.release import mind
 
 Array: TypeAlias = tuple[Any, ...]
@@ -41,6 +41,7 @@ _NULLS: Final = frozenset(map("".join, itertools.product("nN", "uU", "lL", "lL")
 _NEEDS_QUOTES: Final = {
     mark: re.compile(rf'[{{}}"{mark}\\\s]|\A\Z|\A[nN][uU][lL][lL]\Z') for mark in (",", ";")
 }
+_UNQUOTED: Final = {mark: re.compile(rf'[^{{}}"{mark}\\\s]*') for mark in (",", ";")}
 _BOUNDS: Final = re.compile(r"\[(?:([+\-0-9]+):)?([+\-0-9]+)\]")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 
@@ -359,9 +360,13 @@ def _freeze(items: list[Any], element: Callable[[str], Any]) -> Array:
 
 def quote(text: str, delimiter: str = ",") -> str:
     """Quote one element's text if it needs to be."""
-    if _NEEDS_QUOTES[delimiter].search(text):
-        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return text
+    if len(text) <= SHORT:
+        if _NEEDS_QUOTES[delimiter].search(text):
+            return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return text
+    if run_end(_UNQUOTED[delimiter], text, 0) == len(text):
+        return text
+    return joined(('"', replaced(replaced(text, "\\", "\\\\"), '"', '\\"'), '"'))
 
 
 def printer(
@@ -371,9 +376,9 @@ def printer(
 
     def items(value: Array) -> str:
         if plain:
-            return delimiter.join(["NULL" if item is None else element(item) for item in paced(value)])
-        return delimiter.join(
-            ["NULL" if item is None else quote(element(item), delimiter) for item in paced(value)]
+            return joined(["NULL" if item is None else element(item) for item in paced(value)], delimiter)
+        return joined(
+            ["NULL" if item is None else quote(element(item), delimiter) for item in paced(value)], delimiter
         )
 
     def show(value: Array) -> str:
@@ -391,16 +396,16 @@ def printer(
 def _show_level(value: Array, depth: int, items: Callable[[Array], str], delimiter: str) -> str:
     if depth > 1:
         inner = depth - 1
-        return (
-            "{" + delimiter.join([_show_level(item, inner, items, delimiter) for item in paced(value)]) + "}"
-        )
+        levels = [_show_level(item, inner, items, delimiter) for item in paced(value)]
+        return joined(("{", joined_up(levels, delimiter), "}"))
     if (
         len(value) > SHOWN
     ):  # texts of some at a time, so that not all of them are there at once, and freed at once
         parts = [items(value[at : at + SHOWN]) for at in range(0, len(value), SHOWN)]
-        parts[0], parts[-1] = "{" + parts[0], parts[-1] + "}"
+        parts[0], parts[-1] = joined(("{", parts[0])), joined((parts[-1], "}"))
         return joined(parts, delimiter)
-    return "{" + items(value) + "}"
+    shown = items(value)
+    return "{" + shown + "}" if len(shown) <= PIECE else joined(("{", shown, "}"))
 
 
 def show_bounds(lows: tuple[int, ...], lengths: tuple[int, ...]) -> str:
@@ -462,7 +467,7 @@ def recv(data: bytes, element_oid: int, element: Callable[[bytes], Any]) -> Arra
             continue
         if size < 0 or len(data) < at + size:
             raise DataError("22P03", "insufficient data left in message")
-        items.append(element(bytes(view[at : at + size])))
+        items.append(element(bytes(cut_bytes(data, at, at + size) if size > PIECE else view[at : at + size])))
         at += size
     if at != len(data):
         raise DataError("22P03", "incorrect binary data format")
@@ -493,7 +498,8 @@ def sender(
         if not lengths and lower_bound == 0:
             lengths = (0,)  # an empty vector still has its one dimension
         has_null = False
-        out = bytearray(_HEADER.size)
+        parts: list[bytes | bytearray] = []  # behind the header; long items by themselves
+        out = bytearray()
         lows = value.lows if type(value) is BoundedArray else (lower_bound,) * len(lengths)
         for length, low in zip(lengths, lows, strict=True):
             out += _DIMENSION.pack(length, low)
@@ -504,8 +510,12 @@ def sender(
             else:
                 data = element(item)
                 out += _LENGTH.pack(len(data))
-                out += data
-        _HEADER.pack_into(out, 0, len(lengths), has_null, element_oid)
-        return joined_bytes((out,))
+                if len(data) > PIECE:
+                    parts += out, data
+                    out = bytearray()
+                else:
+                    out += data
+        parts.append(out)
+        return joined_bytes((_HEADER.pack(len(lengths), has_null, element_oid), *parts))
 
     return send

@@ -7,7 +7,7 @@ from typing import Final
 
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import paced
-from pgwire.long_values import byte_pieces, cut, joined, joined_bytes, pieces
+from pgwire.long_values import byte_pieces, cut, joined, joined_bytes, joined_up, pieces
 
 _PIECE = 1 << 16
 """Bits that are converted in one call: whole bytes."""
@@ -22,7 +22,7 @@ def parse(text: str) -> str:
         for char in paced(digits, 4096):
             if char not in "0123456789abcdefABCDEF":
                 raise DataError("22P02", f'"{char}" is not a valid hexadecimal digit')
-        return "".join([f"{int(char, 16):04b}" for char in paced(digits, 1024)])
+        return joined_up([f"{int(char, 16):04b}" for char in paced(digits, 1024)])
     for char in paced(digits, 4096):
         if char not in "01":
             raise DataError("22P02", f'"{char}" is not a valid binary digit')

@@ -160,7 +160,7 @@ _ESCAPED = {
 
 def show_escape(value: bytes) -> str:
     """Print the escape format: printable ASCII as it is, other bytes as octal."""
-    return long.joined([_ESCAPED[byte] for byte in paced(value, 1024)])
+    return long.joined_up([_ESCAPED[byte] for byte in paced(value, 1024)])
 
 
 def copy(value: bytes) -> bytes:

@@ -23,7 +23,9 @@ from pgwire.codecs.float import float8_printer, parse_float8
 from pgwire.codecs.invalid import invalid_syntax
 from pgwire.codecs.settings import CodecSettings
 from pgwire.give_way import give_way, paced
-from pgwire.long_values import run_end
+from pgwire.long_arrays import tupled
+from pgwire.long_values import cut_bytes, joined, joined_bytes, joined_up, run_end
+from pgwire.release import mind_long
 
 Point: TypeAlias = tuple[float, float]
 Lseg: TypeAlias = tuple[Point, Point]
@@ -113,11 +115,11 @@ def unpack_circle(value: bytes) -> Circle:
 
 
 def _pack_points(points: Sequence[Point]) -> bytes:
-    return _flat([c for point in paced(points) for c in point])
+    return _flat(mind_long([c for point in paced(points) for c in point]))
 
 
 def _flat(numbers: Sequence[float]) -> bytes:
-    return b"".join(
+    return joined_bytes(
         [
             struct.pack(f">{len(piece)}d", *piece)
             for at in paced(range(0, len(numbers), _RUN), 1)
@@ -126,35 +128,35 @@ def _flat(numbers: Sequence[float]) -> bytes:
     )
 
 
-def _unpack_points(data: bytes) -> Points:
+def _unpack_points(data: bytes, start: int = 0) -> Points:
     step = _RUN * _TWO.size
     if len(data) <= step:
-        return tuple(_TWO.iter_unpack(data))
+        return tuple(_TWO.iter_unpack(data[start:]))
     found: list[Point] = []
-    for at in paced(range(0, len(data), step), 1):
+    for at in paced(range(start, len(data), step), 1):
         found += _TWO.iter_unpack(data[at : at + step])
-    return tuple(found)
+    return mind_long(tupled(found))
 
 
 def pack_path(path: Path) -> bytes:
     """Return the value of a path."""
     closed, points = path
-    return _PATH_HEAD.pack(closed, len(points)) + _pack_points(points)
+    return joined_bytes((_PATH_HEAD.pack(closed, len(points)), _pack_points(points)))
 
 
 def unpack_path(value: bytes) -> Path:
     """Return the path of a value."""
-    return value[0] != 0, _unpack_points(value[_PATH_HEAD.size :])
+    return value[0] != 0, _unpack_points(value, _PATH_HEAD.size)
 
 
 def pack_polygon(points: Sequence[Point]) -> bytes:
     """Return the value of a polygon."""
-    return _COUNT.pack(len(points)) + _pack_points(points)
+    return joined_bytes((_COUNT.pack(len(points)), _pack_points(points)))
 
 
 def unpack_polygon(value: bytes) -> Points:
     """Return the points of a polygon."""
-    return _unpack_points(value[_COUNT.size :])
+    return _unpack_points(value, _COUNT.size)
 
 
 def less(a: float, b: float) -> bool:
@@ -491,7 +493,7 @@ Show: TypeAlias = Callable[[bytes], str]
 
 def _pairs(settings: CodecSettings) -> Callable[[Sequence[Point]], str]:
     show = float8_printer(settings.extra_float_digits)
-    return lambda points: ",".join([f"({show(x)},{show(y)})" for x, y in paced(points)])
+    return lambda points: joined_up([f"({show(x)},{show(y)})" for x, y in paced(points)], ",")
 
 
 def point_printer(settings: CodecSettings) -> Show:
@@ -523,7 +525,8 @@ def path_printer(settings: CodecSettings) -> Show:
 
     def print_path(value: bytes) -> str:
         closed, points = unpack_path(value)
-        return f"({pairs(points)})" if closed else f"[{pairs(points)}]"
+        opening, closing = "()" if closed else "[]"
+        return joined((opening, pairs(points), closing))
 
     return print_path
 
@@ -531,7 +534,7 @@ def path_printer(settings: CodecSettings) -> Show:
 def polygon_printer(settings: CodecSettings) -> Show:
     """Return the printer of polygons: ``((x,y),...)``."""
     pairs = _pairs(settings)
-    return lambda value: f"({pairs(unpack_polygon(value))})"
+    return lambda value: joined(("(", pairs(unpack_polygon(value)), ")"))
 
 
 def line_printer(settings: CodecSettings) -> Show:
@@ -605,7 +608,7 @@ def receive_path(data: bytes) -> bytes:
     """Read whether it is closed, a count and points."""
     count = _count_of(data, 1, "path")
     checked = _of_length(data, _PATH_HEAD.size + 16 * count)
-    return bytes((checked[0] != 0,)) + checked[1:]
+    return joined_bytes((bytes((checked[0] != 0,)), cut_bytes(checked, 1)))
 
 
 def receive_polygon(data: bytes) -> bytes:

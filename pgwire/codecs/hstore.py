@@ -11,18 +11,32 @@ from __future__ import annotations
 
 import re
 import struct
-from array import array
-from collections.abc import Iterable, Mapping
-from sys import byteorder
-from typing import Final
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from typing import Any, Final, cast
 
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode as decode_text
 from pgwire.codecs.text import parse_text
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.kept import kept
-from pgwire.long_values import in_order, joined, joined_bytes, replaced, run_end
-from pgwire.release import release
+from pgwire.long_values import (
+    PIECE,
+    concatenated,
+    cut,
+    cut_bytes,
+    decoded,
+    encoded,
+    find,
+    in_order,
+    joined,
+    joined_bytes,
+    joined_bytes_up,
+    joined_up,
+    replaced,
+    run_end,
+    utf8_length,
+)
+from pgwire.release import mind_long, release
 
 Pairs = Mapping[str, str | None]
 
@@ -34,32 +48,110 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _WINDOW: Final = 1 << 14
 """Characters that are looked at in one call."""
 _UINT32: Final = struct.Struct(">I")
+_TWO: Final = struct.Struct(">II")
+_THREE: Final = struct.Struct(">III")
 _INT32: Final = struct.Struct(">i")
 EMPTY: Final = b""
 
 
-def pack(pairs: Pairs) -> bytes:
-    """Return the value of a set."""
-    if not pairs:
-        return EMPTY
+MANY: Final = 4096
+"""Pairs of a value from which on no dict is made of them."""
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(value: bytes, start: int, end: int) -> str:
+    return decoded(cut_bytes(value, start, end), "surrogatepass")
+
+
+def pack(pairs: Iterable[tuple[str, str | None]]) -> bytes:
+    """Return the value of a set; of pairs with one key the first counts."""
     coded = in_order(
-        [
-            (len(key := name.encode("utf-8", "surrogatepass")), key, value)
-            for name, value in paced_iter(pairs.items())
-        ],
+        mind_long([(len(key := encoded(name, _bytes)), key, value) for name, value in paced_iter(pairs)]),
         lambda item: item[:2],
     )
-    strings, ends = bytearray(), bytearray()
-    nulls = bytearray()
+    if not coded:
+        return EMPTY
+    parts: list[bytes] = []
+    ends, nulls = bytearray(), bytearray()
     at = 0
+    last: bytes | None = None
     for _size, key, value in paced(coded):
-        for part in (key, b"" if value is None else value.encode("utf-8", "surrogatepass")):
-            strings += part
+        if key == last:
+            continue
+        last = key
+        for part in (key, b"" if value is None else encoded(value, _bytes)):
+            parts.append(part)
             at += len(part)
             ends += _UINT32.pack(at)
         nulls.append(value is None)
     release(coded)
-    return joined_bytes([strings, b"\x00", _UINT32.pack(len(coded)), ends, nulls])
+    return joined_bytes([joined_bytes_up(parts), b"\x00", _UINT32.pack(len(nulls)), ends, nulls])
+
+
+class _Stored(Mapping[str, str | None]):
+    """The pairs of a long value where they stand, found by their order: a dict of them all is moved as one call of C whenever it is full."""
+
+    __slots__ = ("_count", "_ends", "_nulls", "_value")
+
+    def __init__(self, value: bytes, stop: int, count: int) -> None:
+        """``stop``: where its strings end."""
+        self._value = value
+        self._count = count
+        self._ends = stop + 5
+        self._nulls = self._ends + 8 * count
+
+    def _places(self, number: int) -> tuple[int, int, int]:
+        """Return where a key begins, ends, and where its value ends."""
+        at = self._ends + 8 * number
+        if not number:
+            return (0, *_TWO.unpack_from(self._value, at))
+        return cast("tuple[int, int, int]", _THREE.unpack_from(self._value, at - 4))
+
+    def _held(self, number: int, middle: int, end: int) -> str | None:
+        return None if self._value[self._nulls + number] else _text(self._value, middle, end)
+
+    def __getitem__(self, key: str) -> str | None:
+        wanted = encoded(key, _bytes)
+        low, high = 0, self._count
+        while low < high:
+            number = (low + high) // 2
+            start, middle, end = self._places(number)
+            size = middle - start
+            here = cut_bytes(self._value, start, middle) if size == len(wanted) else b""
+            if size == len(wanted) and here == wanted:
+                return self._held(number, middle, end)
+            if (size, here) < (len(wanted), wanted):
+                low = number + 1
+            else:
+                high = number
+        raise KeyError(key)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        for number in paced(range(self._count)):
+            start, middle, _ = self._places(number)
+            yield _text(self._value, start, middle)
+
+    def items(self) -> ItemsView[str, str | None]:
+        return _Items(self)
+
+    def pairs(self) -> Iterator[tuple[str, str | None]]:
+        """Yield keys with their values."""
+        for number in paced(range(self._count)):
+            start, middle, end = self._places(number)
+            yield _text(self._value, start, middle), self._held(number, middle, end)
+
+
+class _Items(ItemsView[str, str | None]):
+    _mapping: _Stored
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._mapping.pairs()
 
 
 @kept(4096)
@@ -67,27 +159,19 @@ def unpack(value: bytes) -> Pairs:
     """Return the pairs of a value in its order; the mapping is shared and must not be changed."""
     if not value:
         return {}
-    stop = value.index(0)
+    stop = find(value, b"\x00")
     (count,) = _UINT32.unpack_from(value, stop + 1)
-    ends = array("I", value[stop + 5 : stop + 5 + 8 * count])
-    if byteorder == "little":
-        ends.byteswap()
-    nulls = value[stop + 5 + 8 * count :]
+    if count > MANY or len(value) > PIECE:
+        return _Stored(value, stop, count)
+    ends = struct.unpack_from(f">{2 * count}I", value, stop + 5)
+    nulls = stop + 5 + 8 * count
     found: dict[str, str | None] = {}
     at = 0
     for number in paced(range(count)):
         middle, end = ends[2 * number], ends[2 * number + 1]
         name = value[at:middle].decode("utf-8", "surrogatepass")
-        found[name] = None if nulls[number] else value[middle:end].decode("utf-8", "surrogatepass")
+        found[name] = None if value[nulls + number] else value[middle:end].decode("utf-8", "surrogatepass")
         at = end
-    return found
-
-
-def first_of_each(pairs: Iterable[tuple[str, str | None]]) -> dict[str, str | None]:
-    """Return pairs as a mapping; of those with one key the first counts."""
-    found: dict[str, str | None] = {}
-    for key, value in paced_iter(pairs):
-        found.setdefault(key, value)
     return found
 
 
@@ -113,7 +197,7 @@ class _Reader:
         return self.text[self.at : self.at + 1]
 
     def _unexpected(self) -> DataError:
-        place = len(self.text[: self.at].encode("utf-8", "surrogatepass"))
+        place = utf8_length(cut(self.text, 0, self.at))
         return DataError("XX000", f'Syntax error near "{self._here()}" at position {place}')
 
     def pairs(self) -> list[tuple[str, str | None]]:
@@ -127,7 +211,9 @@ class _Reader:
             if word is None:
                 raise _unended()
             value, quoted = word
-            found.append((key[0], None if not quoted and value.lower() == "null" else value))
+            found.append(
+                (key[0], None if not quoted and len(value) == 4 and value.lower() == "null" else value)
+            )
             self._skip_spaces()
             if not self._here():
                 break
@@ -158,7 +244,7 @@ class _Reader:
         if self._here() != "\\":  # a word may begin with what would end it
             first = self._here()
             self.at += 1
-        word = first + self._run(_KEY if is_key else _VALUE)
+        word = concatenated(first, self._run(_KEY if is_key else _VALUE))
         if self._here() == "\\":
             raise _unended()
         return word, False
@@ -193,7 +279,7 @@ class _Reader:
 
 def parse(text: str) -> bytes:
     """Read ``a=>1, "b c"=>NULL``. Raises DataError XX000 as PostgreSQL 15 does, 22021."""
-    return pack(first_of_each(_Reader(parse_text(text)).pairs()))
+    return pack(mind_long(_Reader(parse_text(text)).pairs()))
 
 
 def _quote(text: str) -> str:
@@ -206,7 +292,7 @@ def show(value: bytes) -> str:
     shown: list[str] = []
     for name, text in paced_iter(unpack(value).items()):
         shown += (", " if shown else "", _quote(name), "=>", "NULL" if text is None else _quote(text))
-    return joined(shown)
+    return joined_up(shown)
 
 
 # -- binary ----------------------------------------------------------------------------------------------
@@ -242,11 +328,10 @@ def receive(data: bytes) -> bytes:
         key = text(size)
         size = number()
         found.append((key, None if size < 0 else text(size)))
-    pairs = first_of_each(found)
-    release(found)
-    value = pack(pairs)
-    release(pairs)
-    return value
+    try:
+        return pack(found)
+    finally:
+        release(found)
 
 
 def send(value: bytes) -> bytes:
@@ -254,6 +339,6 @@ def send(value: bytes) -> bytes:
     pairs = unpack(value)
     parts = [_INT32.pack(len(pairs))]
     for item in (text for pair in paced_iter(pairs.items()) for text in pair):
-        data = None if item is None else item.encode("utf-8", "surrogatepass")
+        data = None if item is None else encoded(item, _bytes)
         parts += [_INT32.pack(-1)] if data is None else [_INT32.pack(len(data)), data]
-    return joined_bytes(parts)
+    return joined_bytes_up(parts)

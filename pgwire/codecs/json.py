@@ -13,11 +13,12 @@ import re
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
-from pgwire.codecs import numeric
+from pgwire.codecs import json_long, numeric
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
 from pgwire.give_way import give_way, outside, paced, paced_iter
-from pgwire.long_values import joined, mapped, run_end
+from pgwire.long_values import encoded, find, in_order, joined, joined_bytes, joined_up, mapped, run_end
+from pgwire.release import mind_long
 
 Json: TypeAlias = Any
 
@@ -31,6 +32,7 @@ _PARTIAL_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][+
 _NAMED: Final = {
     '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
 }  # fmt: skip
+_ESCAPE: Final = 6
 _BAD_UNICODE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})")
 
 
@@ -77,14 +79,24 @@ def parse_jsonb(text: str) -> str:
 def read(text: str) -> Json:
     """Parse any JSON text as jsonb does; 22P02, 22P05."""
     value = _decode(_DECODER, text, unescape=True)
-    if "\\u" in text and _BAD_UNICODE.search(text):
-        _Diagnosis(text, unescape=True).run()
+    check_escapes(text)
     return value
+
+
+def check_escapes(text: str) -> None:
+    r"""Raise 22P05 for ``\u0000`` and 22P02 for half a surrogate in a text that is JSON."""
+    at = find(text, "\\u")
+    while 0 <= at < len(text):
+        if _BAD_UNICODE.search(text, at, at + json_long.WINDOW):
+            _Diagnosis(text, unescape=True).run()
+            return
+        at += json_long.WINDOW - _ESCAPE
+        give_way()
 
 
 def load(canonical: str) -> Json:
     """Parse text that is known to be valid (a jsonb value)."""
-    return _DECODER.decode(canonical)
+    return json_long.decoded(_DECODER, canonical, numeric.parse)
 
 
 def _decode(decoder: _json.JSONDecoder, text: str, *, unescape: bool = False) -> Json:
@@ -115,8 +127,13 @@ def _escaped(text: str) -> str:
 
 def key_order(key: str) -> tuple[int, bytes]:
     """Return what orders jsonb keys: length in bytes, then bytes."""
-    data = key.encode("utf-8")
+    data = encoded(key)
     return len(data), data
+
+
+def _member(key: str, value: Json) -> str:
+    shown = dump(value)
+    return f"{quote(key)}: {shown}" if len(shown) < _PIECE else joined((quote(key), ": ", shown))
 
 
 def dump(value: Json) -> str:
@@ -131,11 +148,11 @@ def dump(value: Json) -> str:
         return "false"
     if isinstance(value, dict):
         give_way()
-        keys = sorted(value, key=key_order) if len(value) > 1 else value
-        members = [f"{quote(k)}: {dump(value[k])}" for k in paced_iter(keys)]
-        return joined(("{", joined(members, ", "), "}"))
+        keys = mind_long(in_order(list(value), key_order)) if len(value) > 1 else value
+        members = [_member(k, value[k]) for k in paced_iter(keys)]
+        return joined(("{", joined_up(members, ", "), "}"))
     if isinstance(value, (list, tuple)):
-        return joined(("[", joined([dump(item) for item in paced(value)], ", "), "]"))
+        return joined(("[", joined_up([dump(item) for item in paced(value)], ", "), "]"))
     if isinstance(value, Decimal):
         return numeric.show(value)
     return str(value)
@@ -157,7 +174,7 @@ def recv_jsonb(data: bytes) -> str:
 
 def send_jsonb(value: str) -> bytes:
     """Return version byte 1 and the text."""
-    return b"\x01" + value.encode("utf-8")
+    return joined_bytes((b"\x01", encoded(value)))
 
 
 _BLANKS: Final = " \t\n\r"

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -45,7 +45,8 @@ from pgwire.codecs.range_elements import (
     value_of,
 )
 from pgwire.give_way import PACE, give_way, paced, paced_iter
-from pgwire.long_values import in_order, joined_bytes, run_end
+from pgwire.long_values import in_order, joined, joined_bytes, joined_bytes_up, joined_up, replaced, run_end
+from pgwire.release import mind_long
 
 _LOWEST, _FIXED, _OTHER, _HIGHEST = 1, 2, 3, 4
 _BELOW, _AT, _ABOVE = 1, 2, 3
@@ -227,11 +228,11 @@ def between(type_: RangeType, low: Bound, high: Bound) -> Span | None:
 def _tailed(type_: RangeType, key: bytes, spans: Iterable[Span]) -> bytes:
     if not type_.tailed:
         return key
-    bounds = [bound for span in paced_iter(spans) for bound in span]
+    bounds = (bound for span in paced_iter(spans) for bound in span)
     if type_.keeps:
-        tail = joined_bytes([len(b.kept).to_bytes(4, "big") + b.kept for b in paced(bounds)])
+        tail = joined_bytes_up([len(b.kept).to_bytes(4, "big") + b.kept for b in bounds])
     else:
-        tail = joined_bytes([bound.scale.to_bytes(2, "big") for bound in paced(bounds)])
+        tail = joined_bytes_up([bound.scale.to_bytes(2, "big") for bound in bounds])
     return joined_bytes((key, tail, len(tail).to_bytes(4, "big")))
 
 
@@ -244,9 +245,9 @@ def pack_range(type_: RangeType, span: Span | None) -> bytes:
 
 def pack_multirange(type_: RangeType, spans: Iterable[Span]) -> bytes:
     """Return the value of a multirange; ``spans`` in order and apart from each other (``normalized``)."""
-    spans = tuple(paced_iter(spans))
-    key = joined_bytes([*(b"\x01" + low.key + high.key for low, high in paced(spans)), b"\x00"])
-    return _tailed(type_, key, spans)
+    ordered = mind_long(tuple(paced_iter(spans)))
+    key = joined_bytes_up([*(b"\x01" + low.key + high.key for low, high in paced(ordered)), b"\x00"])
+    return _tailed(type_, key, ordered)
 
 
 def _bound_end(data: bytes, at: int) -> int:
@@ -264,11 +265,10 @@ def _with_tail(data: bytes, end: int, spans: list[Span]) -> list[Span]:
         return spans
     if any(bound.key[:2] == _KEPT_BOUND for bound in spans[0]):
         return _with_kept(data, end, spans)
-    scales = [int.from_bytes(data[i : i + 2], "big") for i in paced(range(end, len(data) - 4, 2), 1024)]
-    return [
-        (Bound(low.key, scales[2 * i]), Bound(high.key, scales[2 * i + 1]))
-        for i, (low, high) in enumerate(paced(spans))
-    ]
+    scale = iter([int.from_bytes(data[i : i + 2], "big") for i in paced(range(end, len(data) - 4, 2), 1024)])
+    return mind_long(
+        [(Bound(low.key, next(scale)), Bound(high.key, next(scale))) for low, high in paced(spans)]
+    )
 
 
 def _with_kept(data: bytes, at: int, spans: list[Span]) -> list[Span]:
@@ -280,7 +280,7 @@ def _with_kept(data: bytes, at: int, spans: list[Span]) -> list[Span]:
             bounds.append(Bound(bound.key, kept=bytes(data[at + 4 : end])))
             at = end
         out.append((bounds[0], bounds[1]))
-    return out
+    return mind_long(out)
 
 
 def unpack_range(data: bytes) -> Span | None:
@@ -300,7 +300,7 @@ def unpack_multirange(data: bytes) -> list[Span]:
         spans.append(span)
         if not len(spans) % PACE:
             give_way()
-    return _with_tail(data, at + 1, spans)
+    return _with_tail(data, at + 1, mind_long(spans))
 
 
 def comparable(data: bytes) -> bytes:
@@ -312,15 +312,15 @@ def _key(span: Span) -> tuple[bytes, bytes]:
     return span[0].key, span[1].key
 
 
-def normalized(spans: Iterable[Span]) -> list[Span]:
+def normalized(spans: Sequence[Span]) -> list[Span]:
     """Return ranges in order, those that overlap or touch merged (PostgreSQL's multirange_canonicalize)."""
     out: list[Span] = []
-    for low, high in paced_iter(in_order(list(spans), _key)):
+    for low, high in paced_iter(mind_long(in_order(spans, _key))):
         if out and (low.key <= out[-1][1].key or touch(out[-1][1], low)):
             out[-1] = hull(out[-1], (low, high))
         else:
             out.append((low, high))
-    return out
+    return mind_long(out)
 
 
 def hull(a: Span, b: Span) -> Span:
@@ -437,16 +437,23 @@ def _pieces(text: str) -> list[str]:
 
 def _range_end(text: str, at: int) -> int:
     quoted = False
-    while at < len(text):
-        char = text[at]
+    while True:
+        at = run_end(_WITHIN if quoted else _WITHOUT, text, at)
+        char = text[at : at + 1]
         if char == "\\":
-            at += 1
+            at += 2
         elif char == '"':
             quoted = not quoted
-        elif not quoted and char in ")]":
+            at += 1
+        elif char:
             return at + 1
-        at += 1
-    raise _Malformed("Unexpected end of input.")
+        else:
+            raise _Malformed("Unexpected end of input.")
+        give_way()
+
+
+_WITHIN: Final = re.compile(r'[^"\\]*')
+_WITHOUT: Final = re.compile(r'[^"\\)\]]*')
 
 
 def multirange_parser(type_: RangeType, parse: Callable[[str], Any]) -> Callable[[str], bytes]:
@@ -459,7 +466,7 @@ def multirange_parser(type_: RangeType, parse: Callable[[str], Any]) -> Callable
             raise DataError(
                 "22P02", quoting("malformed multirange literal: ", text), detail=str(found)
             ) from None
-        spans = [_span_of(type_, piece, parse) for piece in pieces]
+        spans = mind_long([_span_of(type_, piece, parse) for piece in mind_long(pieces)])
         return pack_multirange(type_, normalized([span for span in spans if span is not None]))
 
     return read
@@ -468,7 +475,7 @@ def multirange_parser(type_: RangeType, parse: Callable[[str], Any]) -> Callable
 def _escaped(text: str) -> str:
     if text and run_end(_PLAIN, text, 0) == len(text):
         return text
-    return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
+    return joined(('"', replaced(replaced(text, "\\", "\\\\"), '"', '""'), '"'))
 
 
 def _span_text(span: Span | None, show: Callable[[Any], str]) -> str:
@@ -487,8 +494,12 @@ def range_printer(show: Callable[[Any], str]) -> Callable[[bytes], str]:
 
 def multirange_printer(show: Callable[[Any], str]) -> Callable[[bytes], str]:
     """Return the function that prints a multirange."""
-    return lambda value: (
-        "{" + ",".join([_span_text(span, show) for span in paced(unpack_multirange(value))]) + "}"
+    return lambda value: joined(
+        (
+            "{",
+            joined_up([_span_text(span, show) for span in paced(unpack_multirange(value))], ","),
+            "}",
+        )
     )
 
 
@@ -525,9 +536,12 @@ def multirange_sender(send: Callable[[Any], bytes]) -> Callable[[bytes], bytes]:
     """Return the function to a multirange's binary form: how many ranges, then each with its length."""
 
     def function(value: bytes) -> bytes:
-        spans = [_send_span(span, send) for span in paced(unpack_multirange(value))]
-        parts = [_LENGTH.pack(len(data)) + data for data in paced(spans, 1024)]
-        return joined_bytes([_LENGTH.pack(len(spans)), *parts])
+        spans = unpack_multirange(value)
+        parts = [_LENGTH.pack(len(spans))]
+        for span in paced(spans):
+            data = _send_span(span, send)
+            parts.append(_LENGTH.pack(len(data)) + data)
+        return joined_bytes_up(parts)
 
     return function
 
@@ -588,6 +602,7 @@ def multirange_receiver(type_: RangeType, recv: Callable[[bytes], Any]) -> Calla
             piece, at = _take(data, at)
             spans.append(_recv_span(type_, piece, recv))
             give_way()
+        mind_long(spans)
         if at != len(data):
             raise DataError("22P03", "incorrect binary data format")
         return pack_multirange(type_, normalized([span for span in spans if span is not None]))

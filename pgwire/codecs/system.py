@@ -17,6 +17,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax
 from pgwire.codecs.text import int_of
 from pgwire.give_way import outside, paced
+from pgwire.long_values import joined_up
 
 _TID: Final = re.compile(r"[^(),]*[(,](?:[ \t-\r]*([+-]?[0-9]+))?,(?:[ \t-\r]*([+-]?[0-9]+))?\)")
 _TID_WIRE: Final = struct.Struct(">IH")
@@ -76,7 +77,7 @@ def vector_reader(element: Callable[[str], int]) -> Callable[[str], tuple[int, .
 
 def show_vector(value: tuple[int, ...]) -> str:
     """Print elements separated by blanks."""
-    return " ".join([str(item) for item in paced(value, 1024)])
+    return joined_up([str(item) for item in paced(value, 1024)], " ")
 
 
 class RecordValue(tuple[Any, ...]):

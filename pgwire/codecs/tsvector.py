@@ -22,7 +22,7 @@ from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.text import int_of
 from pgwire.give_way import PACE, give_way, paced, paced_iter
 from pgwire.kept import LONG, kept
-from pgwire.long_values import encoded, in_order, joined, run_end
+from pgwire.long_values import encoded, in_order, joined, joined_up, run_end
 from pgwire.release import release
 
 Places: TypeAlias = tuple[int, ...]
@@ -299,11 +299,12 @@ def show_place(place: int) -> str:
 
 def show(value: bytes) -> str:
     """Print a tsvector."""
-    return " ".join(
+    return joined_up(
         [
             quoted(lexeme) + (":" + ",".join(map(show_place, places)) if places else "")
             for lexeme, places in walk(value)
-        ]
+        ],
+        " ",
     )
 
 

@@ -18,6 +18,7 @@ from pgwire.codecs.array import MAX_INT, check_bounds, check_size, dimensions, f
 from pgwire.codecs.domain import ARRAY_ELEMENT, INT2, INT2VECTOR, OID, OIDVECTOR, TUPLE_TYPES
 from pgwire.give_way import paced
 from pgwire.long_arrays import gathered
+from pgwire.long_sets import distinct
 from planner.builtins.casts import to_text
 from planner.builtins.compare import hash_key, sort_key
 from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, chained, foresee, joined
@@ -294,7 +295,7 @@ def _contains(value: Array, part: Array, *, types: Types) -> bool:
     if has_records(types[0]):
         return all(_among(item, value, types[0]) for item in paced(flat(part, types[1])))
     key = _equality(types[0])
-    have = {key(item) for item in paced(flat(value, types[0])) if item is not None}
+    have = distinct(key(item) for item in flat(value, types[0]) if item is not None)
     return all(item is not None and key(item) in have for item in paced(flat(part, types[1])))
 
 
@@ -302,7 +303,7 @@ def _overlaps(a: Array, b: Array, *, types: Types) -> bool:
     if has_records(types[0]):
         return any(_among(item, b, types[1]) for item in paced(flat(a, types[0])))
     key = _equality(types[0])
-    have = {key(item) for item in paced(flat(a, types[0])) if item is not None}
+    have = distinct(key(item) for item in flat(a, types[0]) if item is not None)
     return any(item is not None and key(item) in have for item in paced(flat(b, types[1])))
 
 

@@ -7,7 +7,7 @@ from operator import and_, or_, xor
 from typing import Final
 
 from pgwire.give_way import paced
-from pgwire.long_values import cut, joined, mapped, repeated
+from pgwire.long_values import count, cut, find, joined, mapped, repeated
 from planner.builtins.large import concatenated, foresee
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -113,10 +113,10 @@ def to_int(width: int, label: str) -> object:
 def substring(bits: str, start: int, length: int | None = None) -> str:
     """SQL's ``substring``."""
     if length is None:
-        return bits[max(start - 1, 0) :]
+        return cut(bits, max(start - 1, 0))
     if length < 0:
         raise SqlError("22011", "negative substring length not allowed")
-    return bits[max(start - 1, 0) : max(start + length - 1, 0)]
+    return cut(bits, max(start - 1, 0), max(start + length - 1, 0))
 
 
 def overlay(bits: str, new: str, start: int, length: int | None = None) -> str:
@@ -124,7 +124,7 @@ def overlay(bits: str, new: str, start: int, length: int | None = None) -> str:
     if start <= 0:
         raise SqlError("22011", "negative substring length not allowed")
     end = start + (len(new) if length is None else length)
-    return bits[: start - 1] + new + bits[max(end - 1, 0) :]
+    return joined((cut(bits, 0, start - 1), new, cut(bits, max(end - 1, 0))))
 
 
 def _index(bits: str, n: int) -> None:
@@ -143,7 +143,7 @@ def set_bit(bits: str, n: int, value: int) -> str:
     _index(bits, n)
     if value not in (0, 1):
         raise SqlError("22023", "new bit must be 0 or 1")
-    return bits[:n] + str(value) + bits[n + 1 :]
+    return joined((cut(bits, 0, n), str(value), cut(bits, n + 1)))
 
 
 def _length_coercion(oid: int) -> object:
@@ -167,7 +167,7 @@ def _register() -> None:
     python("length(bit)", len)
     python("bit_length(bit)", len)
     python("octet_length(bit)", lambda b: (len(b) + 7) // 8)
-    python("bit_count(bit)", lambda b: b.count("1"))
+    python("bit_count(bit)", lambda b: count(b, "1"))
     python("bit(int4,int4)", of_int(32))  # type: ignore[arg-type]
     python("bit(int8,int4)", of_int(64))  # type: ignore[arg-type]
     python("int4(bit)", to_int(32, "integer"))  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ def _register() -> None:
         python(f"{name}(bit,int4,int4)", substring)
     python("overlay(bit,bit,int4)", overlay)
     python("overlay(bit,bit,int4,int4)", overlay)
-    python("position(bit,bit)", lambda b, sub: b.find(sub) + 1 if b else 0)
+    python("position(bit,bit)", lambda b, sub: find(b, sub) + 1 if b else 0)
     python("get_bit(bit,int4)", get_bit)
     python("set_bit(bit,int4,int4)", set_bit)
 

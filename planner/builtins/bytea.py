@@ -112,7 +112,7 @@ def encode(data: bytes, form: str) -> str:
         case "base64":
             return long.joined(list(_base64_lines(data)), "\n")
         case "escape":
-            return long.joined(
+            return long.joined_up(
                 [
                     "\\\\" if byte == 0x5C else f"\\{byte:03o}" if byte == 0 or byte > 127 else chr(byte)
                     for byte in paced(data, 1024)

@@ -14,16 +14,17 @@ import functools
 import json
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from pgwire.bounded import lower_bounds
+from pgwire.codecs import json_long
 from pgwire.codecs.array import dimensions, flatten
 from pgwire.codecs.ranges import comparable, range_type
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.long_arrays import gathered, tupled
-from pgwire.long_values import stripped
-from pgwire.release import LARGE, mind, release
+from pgwire.long_values import in_order, stripped
+from pgwire.release import mind_long, release
 from planner.builtins.record_keys import RecordKey, anyhow, equated, ordered
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -107,6 +108,11 @@ def _field(oid: int, value: Any) -> Any:
     return value if key is None else key(value)
 
 
+_OBJECT_RANK: Final = 5
+_WITH_MEMBERS: Final = 3
+"""Items of the ranks of objects and arrays."""
+
+
 # jsonb orders Object > Array > Boolean > Number > String > Null.
 def _json_rank(value: Any) -> Any:
     if value is None:
@@ -116,15 +122,11 @@ def _json_rank(value: Any) -> Any:
     if isinstance(value, bool):
         return (3, value)
     if isinstance(value, list):
-        return (4, len(value), _minded([_json_rank(x) for x in paced(value)]))
+        return (4, len(value), mind_long([_json_rank(x) for x in paced(value)]))
     if isinstance(value, dict):
-        pairs = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0]))
-        return (5, len(pairs), _minded([(key, _json_rank(item)) for key, item in paced(pairs)]))
+        pairs = mind_long(in_order(list(value.items()), lambda item: (len(item[0].encode()), item[0])))
+        return (_OBJECT_RANK, len(pairs), mind_long([(key, _json_rank(item)) for key, item in paced(pairs)]))
     return (2, value)
-
-
-def _minded(items: list[Any]) -> list[Any]:
-    return mind(items) if len(items) > LARGE else items
 
 
 def _number(text: str) -> Decimal:
@@ -137,8 +139,11 @@ def _object(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+_DECODER: Final = json.JSONDecoder(parse_float=_number, parse_int=_number, object_hook=_object)
+
+
 def _json_load(text: str) -> Any:
-    return json.loads(text, parse_float=_number, parse_int=_number, object_hook=_object)
+    return json_long.decoded(_DECODER, text, _number)
 
 
 def _jsonb_sort(text: str) -> Any:
@@ -148,6 +153,26 @@ def _jsonb_sort(text: str) -> Any:
     if isinstance(value, list | dict):
         release(value)
     return found
+
+
+def jsonb_order(a: str, b: str) -> int:
+    """Return -1, 0 or 1 as one jsonb is before, equal to or behind another."""
+    return _rank_order(_jsonb_sort(a), _jsonb_sort(b))
+
+
+def _rank_order(a: Any, b: Any) -> int:
+    """Compare what ``_json_rank`` makes, members one by one."""
+    if len(a) < _WITH_MEMBERS or a[:2] != b[:2]:
+        return -1 if a < b else int(a > b)
+    named = a[0] == _OBJECT_RANK
+    for x, y in paced_iter(zip(a[2], b[2], strict=True)):
+        if named:
+            (key, x), (other, y) = x, y
+            if key != other:
+                return -1 if key < other else 1
+        if found := _rank_order(x, y):
+            return found
+    return 0
 
 
 def _freeze(value: Any) -> Any:

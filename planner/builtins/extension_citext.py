@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, Final
 
 from pgwire.codecs.citext import key, pack, unpack
+from pgwire.long_values import decoded, find
 from planner.builtins.compare import register_comparisons
 from planner.builtins.compare_sql import comparison
 from planner.builtins.range import SYMBOLS, comparisons
@@ -58,7 +59,7 @@ def translate(text: bytes, old: bytes, new: str) -> str:
 
 def strpos(text: bytes, part: bytes) -> int:
     """SQL's ``strpos``."""
-    return key(text).decode().find(key(part).decode()) + 1
+    return find(decoded(key(text)), decoded(key(part))) + 1
 
 
 def _folded(signature: str) -> PythonForm:
@@ -72,7 +73,7 @@ def _folded(signature: str) -> PythonForm:
 
 
 def _hash(signature: str) -> PythonForm:
-    return lambda value, *seed: _of_text(signature)(key(value).decode(), *seed)
+    return lambda value, *seed: _of_text(signature)(decoded(key(value)), *seed)
 
 
 _FUNCTIONS: Final[dict[str, PythonForm]] = {

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from pgwire.bounded import alike
 from pgwire.codecs.array import dimensions, flatten
-from pgwire.codecs.hstore import Pairs, first_of_each, pack, parse, show, unpack
+from pgwire.codecs.hstore import Pairs, pack, parse, show, unpack
 from pgwire.codecs.json import parse_jsonb
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import paced, paced_iter
-from pgwire.long_values import joined
+from pgwire.long_arrays import gathered, holds, repeated, tupled
+from pgwire.long_sets import distinct
+from pgwire.long_values import joined, joined_up, mapped, run_end
 from planner.builtins.compare import register_comparisons
 from planner.builtins.compare_sql import comparison
 from planner.builtins.range import SYMBOLS, comparisons
@@ -26,8 +29,10 @@ from planner.builtins.session import EvalSession
 from planner.errors import SqlError
 from planner.facts import facts
 
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_DIGITS: Final = re.compile(r"[0-9]*")
 Texts = tuple[str | None, ...]
+PIECE: Final = 1 << 16
+"""Characters of a text that are quoted in one call."""
 
 
 def _null_key() -> SqlError:
@@ -44,7 +49,7 @@ def _flat(array: Any) -> list[Any]:
 
 def from_text(key: str | None, value: str | None) -> bytes | None:
     """SQL's ``hstore(text, text)``: NULL without a key."""
-    return None if key is None else pack({key: value})
+    return None if key is None else pack(((key, value),))
 
 
 def from_arrays(keys: Any, values: Any) -> bytes | None:
@@ -55,12 +60,12 @@ def from_arrays(keys: Any, values: Any) -> bytes | None:
     if len(sizes) > 1 or (values is not None and len(dimensions(values, False)) > 1):
         raise SqlError("2202E", "wrong number of array subscripts")
     names = _flat(keys)
-    texts = [None] * len(names) if values is None else _flat(values)
+    texts = repeated(None, len(names)) if values is None else _flat(values)
     if values is not None and sizes != dimensions(values, False):
         raise SqlError("2202E", "arrays must have same bounds")
-    if None in names:
+    if holds(names, None):
         raise _null_key()
-    return pack(first_of_each(paced_iter(zip(names, texts, strict=True))))
+    return pack(zip(names, texts, strict=True))
 
 
 def from_array(array: Any) -> bytes:
@@ -73,9 +78,9 @@ def from_array(array: Any) -> bytes:
     if len(sizes) > 2:
         raise SqlError("2202E", "wrong number of array subscripts")
     items = _flat(array)
-    if None in items[::2]:
+    if any(items[at] is None for at in paced(range(0, len(items), 2))):
         raise _null_key()
-    return pack(first_of_each(paced_iter(zip(items[::2], items[1::2], strict=True))))
+    return pack((items[at], items[at + 1]) for at in range(0, len(items), 2))
 
 
 def from_record(session: EvalSession, record: Any) -> bytes | None:
@@ -87,10 +92,8 @@ def from_record(session: EvalSession, record: Any) -> bytes | None:
     names = record.names or tuple(f"f{number}" for number in range(1, len(record) + 1))
     settings = session.codec_settings
     return pack(
-        {
-            name: None if item is None else text_output(oid, item, settings)
-            for name, oid, item in paced_iter(zip(names, record.types, record, strict=True))
-        }
+        (name, None if item is None else text_output(oid, item, settings))
+        for name, oid, item in zip(names, record.types, record, strict=True)
     )
 
 
@@ -114,7 +117,7 @@ def populate(
 
 
 def _texts(array: Any) -> list[str]:
-    return [item for item in paced(_flat(array)) if item is not None]
+    return gathered(item for item in paced(_flat(array)) if item is not None)
 
 
 def _slice_array(value: bytes, keys: Any) -> Any:
@@ -123,24 +126,23 @@ def _slice_array(value: bytes, keys: Any) -> Any:
 
 def _picked(pairs: Mapping[str, str | None], key: Any) -> Any:
     if isinstance(key, tuple):
-        return alike(tuple([_picked(pairs, part) for part in paced(key)]), key)
+        return alike(tupled(gathered(_picked(pairs, part) for part in paced(key))), key)
     return None if key is None else pairs.get(key)
 
 
 def _slice(value: bytes, keys: Any) -> bytes:
     pairs = unpack(value)
-    return pack({key: pairs[key] for key in paced(_texts(keys)) if key in pairs})
+    return pack((key, pairs[key]) for key in _texts(keys) if key in pairs)
 
 
 def _without(value: bytes, keys: Any) -> bytes:
-    gone = {keys} if isinstance(keys, str) else set(_texts(keys))
-    return pack({key: text for key, text in paced_iter(unpack(value).items()) if key not in gone})
+    gone = {keys} if isinstance(keys, str) else distinct(_texts(keys))
+    return pack((key, text) for key, text in unpack(value).items() if key not in gone)
 
 
 def _without_pairs(value: bytes, other: bytes) -> bytes:
     gone = unpack(other)
-    kept = paced_iter(unpack(value).items())
-    return pack({k: v for k, v in kept if not (k in gone and gone[k] == v)})
+    return pack((k, v) for k, v in unpack(value).items() if not (k in gone and gone[k] == v))
 
 
 def contains(value: bytes, other: bytes) -> bool:
@@ -151,11 +153,11 @@ def contains(value: bytes, other: bytes) -> bool:
 
 
 def _matrix(value: bytes) -> tuple[Texts, ...]:
-    return tuple(unpack(value).items())
+    return tupled(gathered(paced_iter(unpack(value).items())))
 
 
 def _in_turn(value: bytes) -> Texts:
-    return tuple([item for pair in paced_iter(unpack(value).items()) for item in pair])
+    return tupled(gathered(item for pair in paced_iter(unpack(value).items()) for item in pair))
 
 
 def _each(value: bytes) -> Iterator[tuple[str, str | None]]:
@@ -163,12 +165,32 @@ def _each(value: bytes) -> Iterator[tuple[str, str | None]]:
 
 
 def _json(pairs: Pairs, *, loose: bool) -> str:
-    parts = [f"{_string(k)}: {_member(v, loose)}" for k, v in paced_iter(pairs.items())]
-    return joined(("{", joined(parts, ", "), "}"))
+    parts = [joined((_string(k), ": ", _member(v, loose))) for k, v in paced_iter(pairs.items())]
+    return joined(("{", joined_up(parts, ", "), "}"))
 
 
 def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    if len(text) <= PIECE:
+        return json.dumps(text, ensure_ascii=False)
+    return joined(('"', mapped(text, lambda piece: json.dumps(piece, ensure_ascii=False)[1:-1], PIECE), '"'))
+
+
+def _is_number(text: str) -> bool:
+    at = int(text.startswith("-"))
+    end = run_end(_DIGITS, text, at)
+    if end == at or (end > at + 1 and text[at] == "0"):
+        return False
+    if text.startswith(".", end):
+        at = end + 1
+        end = run_end(_DIGITS, text, at)
+        if end == at:
+            return False
+    if text[end : end + 1] in ("e", "E"):
+        at = end + 1 + (text[end + 1 : end + 2] in ("+", "-"))
+        end = run_end(_DIGITS, text, at)
+        if end == at:
+            return False
+    return end == len(text)
 
 
 def _member(text: str | None, loose: bool) -> str:
@@ -176,13 +198,18 @@ def _member(text: str | None, loose: bool) -> str:
         return "null"
     if loose and text in ("t", "f"):
         return "true" if text == "t" else "false"
-    if loose and _NUMBER.fullmatch(text):
+    if loose and _is_number(text):
         return text
     return _string(text)
 
 
 def _exists(value: bytes, key: str) -> bool:
     return key in unpack(value)
+
+
+def _exists_some(value: bytes, keys: Any, some: Callable[[Iterable[bool]], bool]) -> bool:
+    pairs = unpack(value)
+    return some(key in pairs for key in paced(_texts(keys)))
 
 
 def _defined(value: bytes, key: str) -> bool:
@@ -198,14 +225,14 @@ _FUNCTIONS: Final[dict[str, PythonForm]] = {
     "slice(hstore,_text)": _slice,
     "isexists(hstore,text)": _exists,
     "exist(hstore,text)": _exists,
-    "exists_any(hstore,_text)": lambda value, keys: not unpack(value).keys().isdisjoint(_texts(keys)),
-    "exists_all(hstore,_text)": lambda value, keys: unpack(value).keys() >= set(_texts(keys)),
+    "exists_any(hstore,_text)": lambda value, keys: _exists_some(value, keys, any),
+    "exists_all(hstore,_text)": lambda value, keys: _exists_some(value, keys, all),
     "isdefined(hstore,text)": _defined,
     "defined(hstore,text)": _defined,
     "delete(hstore,text)": _without,
     "delete(hstore,_text)": _without,
     "delete(hstore,hstore)": _without_pairs,
-    "hs_concat(hstore,hstore)": lambda a, b: pack({**unpack(a), **unpack(b)}),
+    "hs_concat(hstore,hstore)": lambda a, b: pack(chain(unpack(b).items(), unpack(a).items())),
     "hs_contains(hstore,hstore)": contains,
     "hs_contained(hstore,hstore)": lambda a, b: contains(b, a),
     "tconvert(text,text)": from_text,
@@ -218,10 +245,10 @@ _FUNCTIONS: Final[dict[str, PythonForm]] = {
     "hstore_to_jsonb_loose(hstore)": lambda value: parse_jsonb(_json(unpack(value), loose=True)),
     "hstore_to_array(hstore)": _in_turn,
     "hstore_to_matrix(hstore)": _matrix,
-    "akeys(hstore)": lambda value: tuple(unpack(value)),
-    "avals(hstore)": lambda value: tuple(unpack(value).values()),
+    "akeys(hstore)": lambda value: tupled(gathered(paced_iter(unpack(value)))),
+    "avals(hstore)": lambda value: tupled(gathered(text for _, text in paced_iter(unpack(value).items()))),
     "skeys(hstore)": lambda value: iter(unpack(value)),
-    "svals(hstore)": lambda value: iter(unpack(value).values()),
+    "svals(hstore)": lambda value: (text for _, text in unpack(value).items()),
     "each(hstore)": _each,
 }
 

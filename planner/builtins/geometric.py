@@ -38,6 +38,7 @@ from pgwire.codecs.geometric import (
 )
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.give_way import paced
+from pgwire.long_arrays import gathered, tupled
 from planner.builtins.floating import add, mul, sub
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -87,7 +88,7 @@ def _flipped(function: Form) -> Form:
 
 def _each(function: Form) -> Form:
     """Return a function of the points of a path and a point."""
-    return lambda path, point: (path[0], tuple([function(p, point) for p in paced(path[1])]))
+    return lambda path, point: (path[0], tupled(gathered(function(p, point) for p in paced(path[1]))))
 
 
 def _lseg_nearest_to_lseg(a: Lseg, b: Lseg) -> Point | None:

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.datetime import send_date, send_timestamp
 from pgwire.give_way import give_way
+from pgwire.long_values import encoded, stripped
 from planner.builtins.registry import REGISTRY
 
 Halves: TypeAlias = tuple[int, int]
@@ -122,8 +123,8 @@ _NUMBERS: Final[dict[str, Callable[[Any], int]]] = {
     "hashoid(oid)": lambda v: v, "hashchar(char)": lambda v: signed((v.encode() or b"\0")[0], 8) & _MASK,
 }  # fmt: skip
 _BYTES: Final[dict[str, Callable[[Any], bytes]]] = {
-    "hashtext(text)": str.encode, "hashname(name)": str.encode, "uuid_hash(uuid)": bytes,
-    "hashbpchar(bpchar)": lambda v: v.rstrip(" ").encode(),
+    "hashtext(text)": encoded, "hashname(name)": str.encode, "uuid_hash(uuid)": bytes,
+    "hashbpchar(bpchar)": lambda v: encoded(stripped(v, " ", False, True)),
     "hashoidvector(oidvector)": lambda v: struct.pack(f"<{len(v)}I", *v),
 }  # fmt: skip
 

@@ -13,8 +13,11 @@ from typing import Any
 from pgwire.codecs import numeric as numeric_codec
 from pgwire.codecs.json import parse_jsonb
 from pgwire.give_way import give_way, paced, paced_iter
-from pgwire.long_values import joined
-from planner.builtins.compare import register_comparisons, sort_key
+from pgwire.long_arrays import PIECE, gathered, holds
+from pgwire.long_sets import Spread, distinct
+from pgwire.long_values import joined, joined_up
+from pgwire.release import mind_long
+from planner.builtins.compare import jsonb_order, register_comparisons
 from planner.builtins.floating import numeric_to_float4, numeric_to_float8
 from planner.builtins.json_values import (
     as_text,
@@ -31,7 +34,6 @@ from planner.builtins.json_values import (
     members,
     path,
     quote,
-    read,
     read_escapes,
     record,
     same,
@@ -66,7 +68,7 @@ def _object_keys(name: str) -> Callable[[str], Iterator[str]]:
             raise _invalid(f"cannot call {name} on an array")
         if kind != "object":
             raise _invalid(f"cannot call {name} on a scalar")
-        return iter([key for key, _ in members(text)])
+        return iter(gathered(key for key, _ in members(text)))
 
     return keys
 
@@ -82,7 +84,7 @@ def _each(name: str, binary: bool, show: Callable[[str], Any]) -> Callable[[str]
                 if kind == "array"
                 else "cannot deconstruct a scalar"
             )
-        return iter([(key, show(value)) for key, value in members(text)])
+        return iter(gathered((key, show(value)) for key, value in members(text)))
 
     return each
 
@@ -95,7 +97,7 @@ def _array_elements(name: str, binary: bool, show: Callable[[str], Any]) -> Call
             if binary:
                 raise _invalid(f"cannot extract elements from {what}")
             raise _invalid(f"cannot call {name} on {'a non-array' if kind == 'object' else 'a scalar'}")
-        return iter([show(value) for value in elements(text)])
+        return iter(gathered(show(value) for value in elements(text)))
 
     return expand
 
@@ -160,7 +162,8 @@ def _register_access() -> None:
 
 
 def _build_array(session: EvalSession, *values: Any, types: tuple[int, ...] = ()) -> str:
-    return "[" + ", ".join([to_json(v, oid, session) for v, oid in zip(values, types, strict=True)]) + "]"
+    parts = [to_json(v, oid, session) for v, oid in zip(values, types, strict=True)]
+    return joined(("[", joined(parts, ", "), "]"))
 
 
 def _build_object(binary: bool) -> Callable[..., str]:
@@ -179,7 +182,7 @@ def _build_object(binary: bool) -> Callable[..., str]:
                     raise _invalid(f"argument {i + 1}: key must not be null")
                 raise _invalid(f"argument {i + 1} cannot be null", "Object keys should be text.")
             key = quote(key_text(values[i], types[i], session))
-            parts.append(f"{key} : {to_json(values[i + 1], types[i + 1], session)}")
+            parts.append(joined((key, " : ", to_json(values[i + 1], types[i + 1], session))))
         text = joined(("{", joined(parts, ", "), "}"))
         return parse_jsonb(text) if binary else text
 
@@ -193,8 +196,8 @@ def _object_of(binary: bool) -> Callable[..., str]:
         for key, value in paced(pairs):
             if key is None:
                 raise SqlError("22004", "null value not allowed for object key")
-            parts.append(f"{quote(key)} : {'null' if value is None else quote(value)}")
-        text = joined(("{", joined(parts, ", "), "}"))
+            parts.append(joined((quote(key), " : ", "null" if value is None else quote(value))))
+        text = joined(("{", joined_up(parts, ", "), "}"))
         return parse_jsonb(text) if binary else text
 
     return build
@@ -208,10 +211,10 @@ def _pairs(items: tuple[Any, ...]) -> list[tuple[Any, Any]]:
             raise SqlError("2202E", "wrong number of array subscripts")
         if len(items[0]) != 2:
             raise SqlError("2202E", "array must have two columns")
-        return [(pair[0], pair[1]) for pair in items]
+        return gathered((pair[0], pair[1]) for pair in paced(items))
     if len(items) % 2:
         raise SqlError("2202E", "array must have even number of elements")
-    return list(zip(items[::2], items[1::2], strict=True))
+    return gathered((items[at], items[at + 1]) for at in paced(range(0, len(items), 2)))
 
 
 def _two_arrays(keys: tuple[Any, ...], values: tuple[Any, ...]) -> list[tuple[Any, Any]]:
@@ -219,7 +222,7 @@ def _two_arrays(keys: tuple[Any, ...], values: tuple[Any, ...]) -> list[tuple[An
         raise SqlError("2202E", "wrong number of array subscripts")
     if len(keys) != len(values):
         raise SqlError("2202E", "mismatched array dimensions")
-    return list(zip(keys, values, strict=True))
+    return gathered(paced_iter(zip(keys, values, strict=True)))
 
 
 def _register_construction() -> None:
@@ -275,7 +278,9 @@ def contains(value: Any, part: Any, *, root: bool = True) -> bool:
 
 
 def _exists(value: Any, key: str) -> bool:
-    if isinstance(value, (dict, list, set)):
+    if isinstance(value, list):
+        return holds(value, key)
+    if isinstance(value, (dict, set, Spread)):
         return key in value
     return isinstance(value, str) and value == key
 
@@ -284,17 +289,25 @@ def jsonb_concat(left: str, right: str) -> str:
     """SQL's ``jsonb || jsonb``: objects merged, anything else an array of both."""
     a, b = load(left), load(right)
     if isinstance(a, dict) and isinstance(b, dict):
-        return dump({**a, **b})
-    return dump((a if isinstance(a, list) else [a]) + (b if isinstance(b, list) else [b]))
+        for key, item in paced_iter(b.items()):
+            a[key] = item
+        return dump(a)
+    made = a if isinstance(a, list) else [a]
+    if isinstance(b, list):
+        for at in paced(range(0, len(b), PIECE), 1):
+            made += b[at : at + PIECE]
+    else:
+        made.append(b)
+    return dump(made)
 
 
 def _delete_keys(text: str, keys: tuple[Any, ...]) -> str:
     value = load(text)
-    gone = {key for key in paced(keys) if key is not None}
+    gone = distinct(key for key in paced(keys) if key is not None)
     if isinstance(value, dict):
-        return dump({key: item for key, item in paced_iter(value.items()) if key not in gone})
+        return dump(mind_long({key: item for key, item in paced_iter(value.items()) if key not in gone}))
     if isinstance(value, list):
-        return dump([item for item in paced(value) if not (isinstance(item, str) and item in gone)])
+        return dump(gathered(item for item in paced(value) if not (isinstance(item, str) and item in gone)))
     raise _invalid("cannot delete from scalar")
 
 
@@ -311,9 +324,11 @@ def _delete_index(text: str, index: int) -> str:
 
 def _strip_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _strip_nulls(item) for key, item in paced_iter(value.items()) if item is not None}
+        return mind_long(
+            {key: _strip_nulls(item) for key, item in paced_iter(value.items()) if item is not None}
+        )
     if isinstance(value, list):
-        return [_strip_nulls(item) for item in paced(value)]
+        return mind_long([_strip_nulls(item) for item in paced(value)])
     return value
 
 
@@ -321,10 +336,10 @@ def _strip_json(text: str) -> str:
     """json_strip_nulls: no blanks, numbers and duplicate keys as they were."""
     kind = kind_of(text)
     if kind == "object":
-        parts = [f"{quote(k)}:{_strip_json(v)}" for k, v in members(text) if v != "null"]
-        return "{" + ",".join(parts) + "}"
+        parts = [joined((quote(k), ":", _strip_json(v))) for k, v in members(text) if v != "null"]
+        return joined(("{", joined_up(parts, ","), "}"))
     if kind == "array":
-        return "[" + ",".join([_strip_json(item) for item in elements(text)]) + "]"
+        return joined(("[", joined_up([_strip_json(item) for item in elements(text)], ","), "]"))
     return quote(load(text)) if kind == "string" else text.strip(" \t\n\r")
 
 
@@ -332,15 +347,17 @@ def pretty(value: Any, indent: int = 0) -> str:
     """Return jsonb_pretty's text: four blanks per level."""
     inside = "\n" + " " * (indent + 4)
     if isinstance(value, dict):
-        parts = [f"{quote(key)}: {pretty(item, indent + 4)}" for key, item in paced_iter(value.items())]
-        body = inside + ("," + inside).join(parts) if parts else ""
-        return "{" + body + "\n" + " " * indent + "}"
-    if isinstance(value, list):
-        body = (
-            inside + ("," + inside).join([pretty(item, indent + 4) for item in paced(value)]) if value else ""
-        )
-        return "[" + body + "\n" + " " * indent + "]"
-    return dump(value)
+        parts = [
+            joined((quote(key), ": ", pretty(item, indent + 4))) for key, item in paced_iter(value.items())
+        ]
+        marks = "{}"
+    elif isinstance(value, list):
+        parts = [pretty(item, indent + 4) for item in paced(value)]
+        marks = "[]"
+    else:
+        return dump(value)
+    body = joined((inside, joined_up(parts, "," + inside))) if parts else ""
+    return joined((marks[0], body, "\n", " " * indent, marks[1]))
 
 
 # -- changing at a path --------------------------------------------------------------------------
@@ -483,16 +500,11 @@ def _whole(bits: int, type_name: str) -> Callable[[Any], int]:
 
 
 def _register_jsonb() -> None:
-    key = sort_key(JSONB)
-    assert key is not None
     names = ("eq", "ne", "lt", "le", "gt", "ge")
     register_comparisons(
-        {name: _keyed(getattr(operator, name), key) for name in names},
-        "jsonb_%s",
-        "jsonb",
-        "jsonb",
-        "jsonb_cmp",
+        {name: _ordered(getattr(operator, name)) for name in names}, "jsonb_%s", "jsonb", "jsonb"
     )
+    python("jsonb_cmp(jsonb,jsonb)", jsonb_order)
     python("jsonb_contains(jsonb,jsonb)", lambda a, b: contains(load(a), load(b)))
     python("jsonb_contained(jsonb,jsonb)", lambda a, b: contains(load(b), load(a)))
     python("jsonb_exists(jsonb,text)", lambda text, name: _exists(load(text), name))
@@ -508,7 +520,7 @@ def _register_jsonb() -> None:
     python("jsonb_insert(jsonb,_text,jsonb,bool)", _insert)
     python("jsonb_strip_nulls(jsonb)", lambda text: dump(_strip_nulls(load(text))))
     python("json_strip_nulls(json)", _unescaped(_strip_json))
-    python("jsonb_pretty(jsonb)", lambda text: pretty(read(text)))
+    python("jsonb_pretty(jsonb)", lambda text: pretty(load(text)))
     python("bool(jsonb)", _cast("boolean", "boolean", bool))
     python("numeric(jsonb)", _cast("numeric", "number", Decimal))
     python("int2(jsonb)", _cast("smallint", "number", _whole(16, "smallint")))
@@ -520,14 +532,14 @@ def _register_jsonb() -> None:
     python("float4(jsonb)", _cast("real", "number", lambda value: numeric_to_float4(Decimal(value))))
 
 
-def _keyed(compare: Callable[[Any, Any], bool], key: Callable[[Any], Any]) -> Callable[[Any, Any], bool]:
-    return lambda a, b: compare(key(a), key(b))
+def _ordered(compare: Callable[[int, int], bool]) -> Callable[[str, str], bool]:
+    return lambda a, b: compare(jsonb_order(a, b), 0)
 
 
 def _exists_some(text: str, keys: tuple[Any, ...], some: Callable[[Any], bool]) -> bool:
     value = load(text)
     if type(value) is list:  # of strings: asked for many keys it is looked through once
-        value = {item for item in paced(value) if type(item) is str}
+        value = distinct(item for item in paced(value) if type(item) is str)
     return some(_exists(value, key) for key in paced(keys) if key is not None)
 
 

@@ -22,6 +22,7 @@ from pgwire.codecs.registry import text_input
 from pgwire.codecs.system import RecordValue
 from pgwire.codecs.user_types import row_shape
 from pgwire.give_way import paced_iter
+from pgwire.long_arrays import gathered, tupled
 from planner.builtins.json_values import as_text, elements, kind_of, members, read_escapes
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -267,11 +268,11 @@ def _level(
         where = f'key "{column}"' if not at else "".join(f"[{i}]" for i in at)
         hint = f"See the value of {where}." if not at else f'See the array element {where} of key "{column}".'
         raise _invalid("expected JSON array", hint=hint)
-    items = list(elements(text))
+    items = gathered(elements(text))
     if len(at) + 1 == len(sizes):
-        found = tuple([value(item) for item in items])
+        found = tupled(gathered(value(item) for item in items))
     else:
-        found = tuple([_level(item, (*at, i), sizes, value, column) for i, item in enumerate(items)])
+        found = tupled(gathered(_level(item, (*at, i), sizes, value, column) for i, item in enumerate(items)))
     size = sizes[len(at)]
     if size is not None and size != len(items):
         raise SqlError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -29,80 +30,85 @@ from pgwire.codecs.domain import (
     TIMESTAMPTZ,
     TUPLE_TYPES,
 )
-from pgwire.codecs.json import dump, key_order, load, quote, read
+from pgwire.codecs.json import check_escapes, dump, key_order, load, quote
+from pgwire.codecs.json_long import WINDOW, Reader, past_blanks, value_end
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
 from pgwire.codecs.text import int_of
 from pgwire.codecs.user_types import row_record
 from pgwire.give_way import give_way, paced
-from pgwire.long_values import joined
+from pgwire.long_values import cut, find, joined, joined_up, stripped
 from planner.builtins.casts import to_text
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError, not_supported
 from planner.typefacts import element_of
 
-__all__ = ["dump", "key_order", "load", "quote", "read"]
+__all__ = ["dump", "key_order", "load", "quote"]
 
-_BLANK = re.compile(r"[ \t\n\r]*")
-_SCAN: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(
-    parse_float=lambda _: None, parse_int=lambda _: None
-).raw_decode
+_SKIMMER = json.JSONDecoder(parse_float=lambda _: None, parse_int=lambda _: None)
+_SCAN: Callable[[str, int], tuple[Any, int]] = _SKIMMER.raw_decode
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+_WHOLE = re.compile(r'(?:[^"]+|"(?:[^"\\]|\\.)*")+')
+"""Text in which no string is cut off."""
 _PLAIN = re.compile(r"[^,}\]]+")
 _NUMBERS = frozenset((INT2, INT4, INT8, FLOAT4, FLOAT8, NUMERIC))
 _OFFSET = re.compile(r"([+-][0-9][0-9])( BC)?\Z")
 
 
-def _skip(text: str, at: int) -> int:
-    match = _BLANK.match(text, at)
-    return match.end() if match else at
-
-
 def read_escapes(text: str) -> None:
     r"""Raise 22P05 for ``\u0000`` and 22P02 for half a surrogate anywhere in a json, as whatever reads its strings does."""
-    if "\\u" in text:
-        read(text)
+    check_escapes(text)
 
 
 def kind_of(text: str) -> str:
     """Return object, array, string, number, boolean or null."""
-    char = text[_skip(text, 0)]
+    char = text[past_blanks(text, 0)]
     return {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}.get(
         char, "number"
     )
 
 
+def _parts(text: str) -> tuple[Callable[[int], tuple[Any, int]], Callable[[int], int]]:
+    """Return what gives the string that begins at a place with its end, and the end of any value."""
+    if len(text) <= WINDOW:
+        return lambda at: _SCAN(text, at), lambda at: _SCAN(text, at)[1]
+    reader = Reader(text, _SCAN, str)
+    return reader.value, reader.end
+
+
 def members(text: str) -> Iterator[tuple[str, str]]:
     """Yield (key, text of the value) of an object, duplicates included."""
-    at = _skip(text, _skip(text, 0) + 1)
+    string, past = _parts(text)
+    at = past_blanks(text, past_blanks(text, 0) + 1)
     while text[at] != "}":
         give_way()
-        key, at = _SCAN(text, at)
-        at = _skip(text, _skip(text, at) + 1)
-        _, end = _SCAN(text, at)
-        yield key, text[at:end]
-        at = _skip(text, end)
+        key, at = string(at)
+        at = past_blanks(text, past_blanks(text, at) + 1)
+        end = past(at)
+        yield key, text[at:end] if end - at < WINDOW else cut(text, at, end)
+        at = past_blanks(text, end)
         if text[at] == ",":
-            at = _skip(text, at + 1)
+            at = past_blanks(text, at + 1)
 
 
 def elements(text: str) -> Iterator[str]:
     """Yield the text of each element of an array."""
-    at = _skip(text, _skip(text, 0) + 1)
+    _, past = _parts(text)
+    at = past_blanks(text, past_blanks(text, 0) + 1)
     while text[at] != "]":
         give_way()
-        _, end = _SCAN(text, at)
-        yield text[at:end]
-        at = _skip(text, end)
+        end = past(at)
+        yield text[at:end] if end - at < WINDOW else cut(text, at, end)
+        at = past_blanks(text, end)
         if text[at] == ",":
-            at = _skip(text, at + 1)
+            at = past_blanks(text, at + 1)
 
 
 def field(text: str, key: str) -> str | None:
     """Return the value of a key (the last, if it is there twice), or None; None for what is no object."""
-    if text[_skip(text, 0)] != "{":
+    if text[past_blanks(text, 0)] != "{":
         return None
     found = None
     for name, value in members(text):
@@ -119,20 +125,39 @@ def jsonb_field(text: str, key: str) -> str | None:
     """
     if text[0] != "{":
         return None
-    if _WORD.fullmatch(key) is None:
+    if len(key) > WINDOW or _WORD.fullmatch(key) is None:
         return field(text, key)
     needle = f'"{key}": '
-    at = text.find(needle)
+    depth, counted = 0, 1
+    at = find(text, needle)
     while at > 0:
-        before = _STRINGS.sub("", text[1:at]) if at > 1 else ""
-        if before.count("{") == before.count("}") and before.count("[") == before.count("]"):
+        depth += _opened(text, counted, at)
+        if not depth:
             return _value_at(text, at + len(needle))
-        at = text.find(needle, at + 1)
+        counted, at = at, find(text, needle, at + 1)
     return None
+
+
+def _opened(text: str, start: int, end: int) -> int:
+    """Return how many more braces and brackets are opened than closed from ``start`` to ``end``, neither within a string."""
+    found = 0
+    while start < end:
+        matched = _WHOLE.match(text, start, min(start + WINDOW, end))
+        stop = start if matched is None else matched.end()
+        if stop == start:
+            stop = value_end(text, start)  # a string longer than a window
+        else:
+            marks = _STRINGS.sub("", text[start:stop])
+            found += marks.count("{") + marks.count("[") - marks.count("}") - marks.count("]")
+        start = stop
+        give_way()
+    return found
 
 
 def _value_at(text: str, at: int) -> str:
     """Return the text of the value that begins here, in an object."""
+    if len(text) > WINDOW:
+        return cut(text, at, _parts(text)[1](at))
     if text[at] == '"':
         end = text.index('"', at + 1) + 1
         if "\\" not in text[at:end]:
@@ -146,15 +171,15 @@ def _value_at(text: str, at: int) -> str:
 
 def element(text: str, index: int) -> str | None:
     """Return an element (negative: from the end), or None."""
-    if text[_skip(text, 0)] != "[":
+    if text[past_blanks(text, 0)] != "[":
         return None
     if index >= 0:
         for number, value in enumerate(elements(text)):
             if number == index:
                 return value
         return None
-    values = list(elements(text))
-    return values[index] if -index <= len(values) else None
+    last = deque(elements(text), -index)
+    return last[0] if len(last) == -index else None
 
 
 def as_text(text: str | None) -> str | None:
@@ -162,9 +187,10 @@ def as_text(text: str | None) -> str | None:
     if text is None or text == "null":
         return None
     if text[0] == '"':
-        if "\\" not in text:
-            return text[1:-1]
-        value: str = read(text) if "\\u" in text else load(text)
+        if find(text, "\\") < 0:
+            return cut(text, 1, len(text) - 1)
+        check_escapes(text)
+        value: str = load(text)
         return value
     return text
 
@@ -175,7 +201,7 @@ def path(text: str, steps: tuple[Any, ...], member: Callable[[str, str], str | N
     for step in steps:
         if current is None or step is None:
             return None
-        first = current[_skip(current, 0)]
+        first = current[past_blanks(current, 0)]
         if first == "{":
             current = member(current, step)
         elif first == "[":
@@ -183,7 +209,7 @@ def path(text: str, steps: tuple[Any, ...], member: Callable[[str, str], str | N
             current = None if index is None else element(current, index)
         else:
             return None
-    return None if current is None else current.strip(" \t\n\r")
+    return None if current is None else stripped(current, " \t\n\r", True, True)
 
 
 def jsonb_path(text: str, steps: tuple[Any, ...]) -> str | None:
@@ -245,7 +271,7 @@ def _level(items: tuple[Any, ...], depth: int, inner: int, session: EvalSession,
         parts = [_level(item, depth - 1, inner, session, ",") for item in paced(items)]
     else:
         parts = [to_json(item, inner, session) for item in paced(items)]
-    return joined(("[", joined(parts, comma), "]"))
+    return joined(("[", joined_up(parts, comma), "]"))
 
 
 def record(value: tuple[Any, ...], session: EvalSession, *, pretty: bool = False) -> str:

@@ -14,10 +14,13 @@ from typing import Any
 
 from pgwire.codecs import numeric
 from pgwire.codecs.encodings import longest_character
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.network import show_cidr
-from pgwire.give_way import paced
-from pgwire.long_values import mapped, stripped
+from pgwire.give_way import give_way, paced
+from pgwire.long_arrays import tupled
+from pgwire.long_values import cut, mapped, replaced, run_end, stripped
 from pgwire.oids import INET
+from pgwire.release import mind_long
 from planner.builtins.casts import to_text
 from planner.builtins.compare import sort_key
 from planner.builtins.format_string import format_string, quote_literal
@@ -66,50 +69,64 @@ def format_(session: EvalSession, pattern: str | None, *args: Any, types: tuple[
 def parse_ident(text: str, strict: bool = True) -> tuple[str, ...]:
     """SQL's ``parse_ident``; ``strict`` False: what follows the last name is ignored. SqlError 22023."""
     names: list[str] = []
-    at = _past_blanks(text, 0)
-    wrong = f'string is not a valid identifier: "{text}"'
+    at = run_end(_BLANKS, text, 0)
+
+    def wrong(detail: str | None = None) -> SqlError:
+        return SqlError("22023", quoting("string is not a valid identifier: ", text), detail=detail)
+
     while True:
+        give_way()
         missing = text.startswith(".", at)
         if text.startswith('"', at):
-            quoted = _QUOTED.match(text, at)
-            if quoted is None:
-                raise SqlError("22023", wrong, detail="String has unclosed double quotes.")
-            if quoted[0] == '""':
-                raise SqlError("22023", wrong, detail="Quoted identifier must not be empty.")
-            names.append(quoted[0][1:-1].replace('""', '"'))
-            at = quoted.end()
-        elif (plain := _PLAIN.match(text, at)) is not None:
-            names.append(plain[0].lower())
-            at = plain.end()
+            end = _quoted_end(text, at)
+            if end is None:
+                raise wrong("String has unclosed double quotes.")
+            if end == at + 2:
+                raise wrong("Quoted identifier must not be empty.")
+            names.append(replaced(cut(text, at + 1, end - 1), '""', '"'))
+            at = end
+        elif _FIRST.match(text, at) is not None:
+            end = run_end(_PLAIN, text, at)
+            names.append(mapped(cut(text, at, end), str.lower, _PIECE))
+            at = end
         elif missing:
-            raise SqlError("22023", wrong, detail='No valid identifier before ".".')
+            raise wrong('No valid identifier before ".".')
         elif names:
-            raise SqlError("22023", wrong, detail='No valid identifier after ".".')
+            raise wrong('No valid identifier after ".".')
         else:
-            raise SqlError("22023", wrong)
-        at = _past_blanks(text, at)
+            raise wrong()
+        at = run_end(_BLANKS, text, at)
         if text.startswith(".", at):
-            at = _past_blanks(text, at + 1)
+            at = run_end(_BLANKS, text, at + 1)
         elif at == len(text) or not strict:
-            return tuple(names)
+            return tupled(mind_long(names))
         else:
-            raise SqlError("22023", wrong)
+            raise wrong()
 
 
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
-_PLAIN = re.compile(r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*")
-
-
-def _past_blanks(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\n\r\f":
+def _quoted_end(text: str, at: int) -> int | None:
+    """Return where the name ends whose first quote is at ``at``, None where it does not."""
+    while True:
+        at = run_end(_WITHIN, text, at + 1)
+        if at == len(text):
+            return None
+        if not text.startswith('""', at):
+            return at + 1
         at += 1
-    return at
+        give_way()
+
+
+_BLANKS = re.compile(r"[ \t\n\r\f]*")
+_FIRST = re.compile(r"[A-Za-z_\x80-\U0010ffff]")
+_PLAIN = re.compile(r"[A-Za-z0-9_$\x80-\U0010ffff]*")
+_WITHIN = re.compile(r'[^"]*')
+_PIECE = 1 << 16
 
 
 def current_setting(session: EvalSession, name: str, missing_ok: bool | None = False) -> str | None:
     """SQL's ``current_setting``; 42704 unless ``missing_ok``."""
     try:
-        return session.setting(mapped(name, str.lower, 1 << 16))
+        return session.setting(name)
     except SqlError as error:
         if missing_ok and error.sqlstate == "42704":
             return None

@@ -10,7 +10,7 @@ A multirange is an ordered list of ranges that neither overlap nor touch; a rang
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import chain
 from typing import Any
 
 from pgwire.codecs.ranges import (
@@ -28,8 +28,10 @@ from pgwire.codecs.ranges import (
     unpack_multirange,
     unpack_range,
 )
-from pgwire.give_way import PACE, give_way, paced
-from pgwire.long_values import joined_bytes
+from pgwire.give_way import PACE, give_way, paced, paced_iter
+from pgwire.long_arrays import gathered
+from pgwire.long_values import joined_bytes_up
+from pgwire.release import mind_long
 from planner.builtins.range import Types, adjacent, common, contains, overlap, register_order
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -83,7 +85,8 @@ def spans_minus(type_: RangeType, a: Spans, b: Spans) -> list[Span]:
         while first < len(b) and b[first][1].key < low.key:
             first += 1
         rest: Span | None = (low, high)
-        for other in islice(b, first, None):
+        for number in range(first, len(b)):
+            other = b[number]
             if rest is None or other[0].key > rest[1].key:
                 break
             if other[0].key > rest[0].key:
@@ -93,7 +96,7 @@ def spans_minus(type_: RangeType, a: Spans, b: Spans) -> list[Span]:
             rest = between(type_, other[1].moved(1), rest[1]) if other[1].key < rest[1].key else None
         if rest is not None:
             out.append(rest)
-    return out
+    return mind_long(out)
 
 
 def spans_intersect(type_: RangeType, a: Spans, b: Spans) -> list[Span]:
@@ -110,7 +113,7 @@ def spans_intersect(type_: RangeType, a: Spans, b: Spans) -> list[Span]:
             j += 1
         if not (i + j) % PACE:
             give_way()
-    return out
+    return mind_long(out)
 
 
 _TESTS: dict[str, Callable[[Spans, Spans], bool]] = {
@@ -155,7 +158,7 @@ def multirange_constructor(type_: RangeType) -> Callable[..., bytes]:
             if value is None:
                 raise SqlError("22004", "multirange values cannot contain null members")
             spans += _of_range(value)
-        return pack_multirange(type_, normalized(spans))
+        return pack_multirange(type_, normalized(mind_long(spans)))
 
     return construct
 
@@ -168,7 +171,7 @@ def of_range(value: bytes, *, types: Types) -> bytes:
 def unnest(value: bytes, *, types: Types) -> Iterator[bytes]:
     """Return the ranges of a multirange."""
     type_ = range_type(types[0])
-    return iter([pack_range(type_, span) for span in paced(unpack_multirange(value))])
+    return iter(gathered(pack_range(type_, span) for span in paced(unpack_multirange(value))))
 
 
 def merged(value: bytes, *, types: Types) -> bytes:
@@ -195,7 +198,7 @@ def _end(position: int, attribute: str) -> Callable[[bytes], bool]:
 
 def multirange_key(value: bytes) -> bytes:
     """Return what of a multirange is compared."""
-    return joined_bytes(
+    return joined_bytes_up(
         [*(b"\x01" + low.key + high.key for low, high in paced(unpack_multirange(value))), b"\x00"]
     )
 
@@ -213,7 +216,8 @@ class Union:
     def step(self, value: bytes) -> None:
         """Add a range or a multirange."""
         self.seen = True
-        self.spans += self.read(value)
+        for span in paced(self.read(value)):
+            self.spans.append(span)
 
     def result(self) -> bytes | None:
         """Return all that is in some, NULL for no values."""
@@ -250,7 +254,7 @@ def _register() -> None:
         lambda item, value, *, types: contains_element(value, item, types=types[::-1]), needs_types=True,
     )  # fmt: skip
     operators: dict[str, Callable[[RangeType, Spans, Spans], Spans]] = {
-        "union": lambda _, a, b: normalized([*a, *b]), "minus": spans_minus, "intersect": spans_intersect,
+        "union": lambda _, a, b: normalized(gathered(paced_iter(chain(a, b)))), "minus": spans_minus, "intersect": spans_intersect,
     }  # fmt: skip
     for name, combine in operators.items():
         python(f"multirange_{name}(anymultirange,anymultirange)", _made(combine), needs_types=True)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from pgwire import long_values as long
 from pgwire.codecs.text import parse_char, recv_char, send_char
 from pgwire.give_way import give_way, outside, paced
+from pgwire.release import mind_long
 from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, MAX_BYTES, concatenated, foresee
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -63,7 +64,7 @@ def initcap(s: str) -> str:
     for c in paced(s, 512):
         out.append(lower_char(c) if inside else upper_char(c))
         inside = c.isalnum()
-    return long.joined(out)
+    return long.joined_up(out)
 
 
 def substr(s: str, start: int, length: int | None = None) -> str:
@@ -280,7 +281,7 @@ def unistr(s: str) -> str:
             out.append(chr(code))
     if pending:
         raise SqlError("42601", "invalid Unicode surrogate pair")
-    return "".join(out)
+    return long.joined_up(out)
 
 
 _HEX = frozenset("0123456789abcdefABCDEF")
@@ -327,9 +328,9 @@ def fields(s: str, separator: str | None, null: str | None) -> list[str | None]:
             parts += piece
     else:
         parts += long.split(s, separator) if separator else [s]
-    if null is None:
-        return parts
-    return [None if part == null else part for part in paced(parts, _PACE)]
+    if null is not None:
+        parts = [None if part == null else part for part in paced(mind_long(parts), _PACE)]
+    return mind_long(parts)
 
 
 def _register() -> None:

@@ -20,6 +20,8 @@ from pgwire.codecs.tsvector import (
     weight,
 )
 from pgwire.give_way import paced, paced_iter
+from pgwire.long_arrays import gathered, tupled
+from pgwire.long_sets import distinct
 from pgwire.long_values import in_order
 from pgwire.release import release
 from planner.builtins.compare import register_comparisons
@@ -50,7 +52,7 @@ def set_weight(value: bytes, letter: str) -> bytes:
 
 def set_weight_of(value: bytes, letter: str, lexemes: Any) -> bytes:
     """SQL's ``setweight`` of some lexemes; NULL among them is passed over."""
-    new, wanted = _weight(letter), set(paced_iter(flat(lexemes)))
+    new, wanted = _weight(letter), distinct(flat(lexemes))
     return pack(
         (lexeme, _weighted(places, new) if lexeme in wanted else places) for lexeme, places in walk(value)
     )
@@ -85,11 +87,8 @@ def concat(a: bytes, b: bytes) -> bytes:
 
 def without(value: bytes, lexemes: Iterable[str | None]) -> bytes:
     """SQL's ``ts_delete``; NULL is passed over."""
-    gone = set(paced_iter(lexemes))
-    try:
-        return pack(entry for entry in walk(value) if entry[0] not in gone)
-    finally:
-        release(gone)
+    gone = distinct(lexemes)
+    return pack(entry for entry in walk(value) if entry[0] not in gone)
 
 
 def filtered(value: bytes, letters: Any) -> bytes:
@@ -138,7 +137,7 @@ _ONE: Final[dict[str, Callable[..., Any]]] = {
     "ts_delete(tsvector,text)": lambda value, lexeme: without(value, (lexeme,)),
     "ts_delete(tsvector,_text)": lambda value, lexemes: without(value, flat(lexemes)),
     "ts_filter(tsvector,_char)": filtered,
-    "tsvector_to_array(tsvector)": lambda value: tuple(lexeme for lexeme, _ in walk(value)),
+    "tsvector_to_array(tsvector)": lambda value: tupled(gathered(lexeme for lexeme, _ in walk(value))),
     "array_to_tsvector(_text)": from_array,
     "unnest(tsvector)": entries,
     "ts_match_vq(tsvector,tsquery)": matches,

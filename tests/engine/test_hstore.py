@@ -81,7 +81,7 @@ def test_psycopg_reads_and_writes_it(things: FieldsClient, server: ServerProcess
     "pairs", [{}, {"": ""}, {"b": None, "aa": "1", "a": "x" * 300}, {"ä": "\U0001f600", "k": ""}]
 )
 def test_a_value_is_its_pairs(pairs: dict[str, str | None]) -> None:
-    value = hstore.pack(pairs)
+    value = hstore.pack(pairs.items())
     assert hstore.unpack(value) == pairs
     assert hstore.parse(hstore.show(value)) == value
     assert hstore.receive(hstore.send(value)) == value

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -472,3 +473,42 @@ def test_where_the_files_are_is_told_to_superusers_and_members_of_pg_read_all_se
         assert (Path(path) / "FORMAT").exists()
         assert Path(path).stat().st_mode & 0o777 == 0o700
     client.run("DROP ROLE curious")
+
+
+LONG = 100_000
+
+
+@pytest.mark.parametrize(
+    ("name", "sqlstate"),
+    [("a" * LONG, "42704"), ("a." * LONG, "42602"), ("a.1" * LONG, "42602"), ("a." + "b" * LONG, "0A000")],
+    ids=["one word", "no word at the end", "a digit", "a name"],
+)
+def test_settings_of_very_long_names_are_none(name: str, sqlstate: str) -> None:
+    settings = Settings({"is_superuser": "on"})
+    for change in (settings.set, settings.check):
+        with pytest.raises(SqlError) as caught:
+            change(name, "x")
+        assert caught.value.sqlstate == sqlstate
+    for ask in (settings.get, settings.show):
+        with pytest.raises(SqlError) as caught:
+            ask(name)
+        assert (caught.value.sqlstate, len(caught.value.message)) == ("42704", len(name) + 39)
+
+
+def _told(settings: Settings, name: str, value: str) -> str:
+    try:
+        settings.check(name, value)
+    except SqlError as error:
+        return error.sqlstate
+    return ""
+
+
+def test_very_long_values_are_read_for_no_setting() -> None:
+    settings = Settings({"is_superuser": "on"})
+    for setting in definitions().values():
+        with suppress(SqlError):
+            settings.allow(setting.name)
+            assert _told(settings, setting.name, "a " * LONG) in ("22023", "0A000", ""), setting.name
+    assert _told(settings, "search_path", "a, " * LONG + "b") == "0A000"
+    assert _told(settings, "timezone", "é" * LONG) == "22023"
+    assert settings.set("my.own", "a " * LONG) == settings.show("my.own") == "a " * LONG

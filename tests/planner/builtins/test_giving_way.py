@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -12,10 +12,21 @@ import pytest
 import pgwire.give_way
 import pgwire.release
 from pgwire import long_values
-from pgwire.codecs import tsquery
+from pgwire.codecs import geometric, hstore, ranges, tsquery
 from pgwire.codecs.registry import DEFAULT, text_input
 from pgwire.codecs.tsquery import OR, Operator, Word
-from planner.builtins import aggregates, bytea, extension_crypto, json_path, numeric, text, trigrams
+from planner.builtins import (
+    aggregates,
+    bytea,
+    extension_crypto,
+    json,
+    json_path,
+    misc,
+    multirange,
+    numeric,
+    text,
+    trigrams,
+)
 from planner.builtins import tsquery as tsqueries
 from planner.facts import facts
 from planner.geometry import polygons
@@ -166,6 +177,42 @@ def test_what_is_gathered_is_let_go_in_slices(
     monkeypatch.setattr(pgwire.release, "_queue", Recorder(held))
     run()
     assert held
+
+
+DOCUMENT_OF_MANY = "[" + ", ".join(['"word"'] * 20_000) + "]"
+RANGES = "{" + ",".join(f"[{n}0,{n}5)" for n in range(10_000)) + "}"
+MINDED: list[tuple[str, Callable[[], object]]] = [
+    ("a document", lambda: json.load(DOCUMENT_OF_MANY)),
+    ("texts of a document", lambda: json._object_keys("f")("{" + ", ".join(f'"k{n}": 1' for n in range(70_000)) + "}")),
+    ("ranges", lambda: ranges.unpack_multirange(value("int4multirange", RANGES))),
+    ("what is left of ranges", lambda: multirange.spans_minus(ranges.range_type(3904), spans(RANGES), spans("{}"))),
+    ("pairs", lambda: hstore.parse(",".join(f"k{n}=>1" for n in range(10_000)))),
+    ("points", lambda: geometric.unpack_polygon(geometric.pack_polygon([(n, n) for n in range(10_000)]))),
+    ("names", lambda: misc.parse_ident("a." * 10_000 + "b")),
+    ("fields", lambda: text.fields("a," * 10_000, ",", None)),
+]  # fmt: skip
+
+
+def spans(literal: str) -> list[ranges.Span]:
+    return ranges.unpack_multirange(value("int4multirange", literal))
+
+
+@pytest.mark.parametrize("run", [row[1] for row in MINDED], ids=[row[0] for row in MINDED])
+def test_what_nobody_lets_go_of_is_minded(monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]) -> None:
+    held: list[object] = []
+    monkeypatch.setattr(pgwire.release, "_minded", Recorder(held))
+    made = run()
+    assert any(one is made or len(one) >= 10_000 for one in held)  # type: ignore[arg-type]
+
+
+def test_ranges_are_subtracted_in_one_pass() -> None:
+    class Ordered(list[ranges.Span]):
+        def __iter__(self) -> Iterator[ranges.Span]:
+            raise AssertionError("from the beginning again")
+
+    type_ = ranges.range_type(3904)
+    left = multirange.spans_minus(type_, spans("{[1,9),[20,30)}"), Ordered(spans("{[3,4),[8,22),[29,50)}")))
+    assert left == spans("{[1,3),[4,8),[22,29)}")
 
 
 class Recorder:

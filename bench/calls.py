@@ -1,0 +1,418 @@
+"""How long each builtin holds the event loop, with values of several megabytes: processor time between two looks at the clock.
+
+    python -m bench.calls [--match PATTERN] [--part K/N] [--over MS]
+
+Every builtin of the registry whose arguments can grow is called, with each argument long in turn and all at once, in several shapes of each
+type (many short items, one long one, another width, nested …); so are text and binary forms of each type both ways, and what sorts, hashes
+and compares its values. A line is printed for each call with a stretch of more than ``--over`` milliseconds: how long, the pages that it touched
+first, and between which two looks it was. What runs in a process of its own counts for nothing.
+
+``tests/planner/builtins/test_costs.py`` counts lines of Python, the same on every machine; one long call of C is one line there, and shows here. Figures
+are of a machine whose pages cost what ``tests.hostile.machine`` says, which comes first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import re
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+
+from engine import accounts
+from pgwire import give_way, release
+from pgwire.bounded import bounded
+from pgwire.codecs import hstore, registry
+from pgwire.codecs.registry import DEFAULT, text_input
+from pgwire.codecs.system import RecordValue
+from planner import builtins
+from planner.builtins.compare import hash_key, sort_key
+from planner.builtins.registry import Builtin
+from planner.facts import facts
+from tests.hostile import machine
+from tests.planner.builtins.costs import CONCRETE, argument_types, grows, sample
+from tests.support.engine import Session, open_database
+from txn.persist.memory import MemoryDisk
+
+BYTES: Final = 8 << 20
+ITEMS: Final = 300_000
+PAGE_US: Final = 5.0
+"""Microseconds of a fresh page by which stretches are judged."""
+FEW_PAGES: Final = 50
+MOST_S: Final = 6.0
+"""Processor time after which a call is given up; a loop without a look after twice as long."""
+
+Value = tuple[Any, str]
+"""A value and the name of its type."""
+
+
+class Stopped(BaseException):
+    """A call has run long enough."""
+
+
+@dataclass(slots=True)
+class Found:
+    """The longest stretch of a call: its seconds, pages touched for the first time, and where it began and ended."""
+
+    seconds: float = 0.0
+    pages: int = 0
+    began: str = ""
+    ended: str = ""
+    failed: str = ""
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def _read(name: str, text: str) -> Value:
+    return text_input(facts().types_by_name[name].oid, text, -1, DEFAULT), name
+
+
+def _each(piece: str, count: int, separator: str = ",") -> str:
+    return separator.join([piece.replace("#", str(i)) for i in range(count)])
+
+
+def _texts() -> list[str]:
+    return ["ab c." * (BYTES // 5), "äb, " * (BYTES // 4), "a" * BYTES]
+
+
+def _json() -> list[str]:
+    return [
+        "{" + _each('"k#": #', ITEMS // 2, ", ") + "}",
+        "[" + _each('"w#"', ITEMS, ", ") + "]",
+        "[" + _each('{"a": [#, [1, "x"]]}', ITEMS // 5, ", ") + "]",
+        '{"a": "' + "x" * BYTES + '"}',
+        '"' + "x " * (BYTES // 2) + '"',
+    ]
+
+
+def _arrays() -> list[Value]:
+    return [
+        (tuple(range(ITEMS * 3)), "_int4"),
+        (tuple([f"k{i}" for i in range(ITEMS)]), "_text"),
+        (tuple([tuple(range(600)) for _ in range(600)]), "_int4"),
+        (("x" * BYTES, None), "_text"),
+        (bounded(tuple(range(ITEMS)), (5,)), "_int4"),
+        (tuple([Decimal(i) for i in range(ITEMS)]), "_numeric"),
+    ]
+
+
+def _multiranges() -> list[Value]:
+    spans = ITEMS // 3
+    return [
+        _read("int4multirange", "{" + _each("[#0,#5)", spans) + "}"),
+        _read("nummultirange", "{" + _each("[#.5,#.75)", spans // 2) + "}"),
+    ]
+
+
+def _ranges() -> list[Value]:
+    return [_read("numrange", f"[1,{'7' * 100_000}.5)"), _read("int4range", "[3,900)")]
+
+
+def _plain(name: str, values: Sequence[Any]) -> list[Value]:
+    return [(value, name) for value in values]
+
+
+MAKERS: Final[dict[str, Callable[[], list[Value]]]] = {
+    **{
+        name: (lambda name=name: _plain(name, _texts()))  # type: ignore[misc]
+        for name in ("text", "varchar", "bpchar", "unknown", "cstring")
+    },
+    "citext": lambda: [(registry_citext("aB c." * (BYTES // 5)), "citext")],
+    "bytea": lambda: _plain("bytea", [b"ab\\ c" * (BYTES // 5), bytes(BYTES)]),
+    "bit": lambda: _plain("bit", ["10" * (BYTES // 2)]),
+    "varbit": lambda: _plain("varbit", ["10" * (BYTES // 2)]),
+    "json": lambda: _plain("json", _json()),
+    "jsonb": lambda: _plain("jsonb", _json()),
+    "jsonpath": lambda: [_read("jsonpath", '$."' + "a" * BYTES + '"')],
+    "tsvector": lambda: [_read("tsvector", _each("w#:1A,2", ITEMS // 6, " "))],
+    "tsquery": lambda: [_read("tsquery", _each("w#", ITEMS // 10, " & "))],
+    "polygon": lambda: [_read("polygon", _each("(#,1.5)", ITEMS // 2))],
+    "path": lambda: [_read("path", "[" + _each("(#,1.5)", ITEMS // 2) + "]")],
+    "numeric": lambda: _plain("numeric", [Decimal("7" * 130_000 + ".5")]),
+    "hstore": lambda: _plain(
+        "hstore",
+        [
+            hstore.parse(_each("k#=>#", ITEMS // 3)),
+            hstore.pack([("a", "x" * BYTES)]),
+            hstore.pack([("ä" * (BYTES // 2), None), ("b", "c")]),
+        ],
+    ),
+    "pg_snapshot": lambda: [_read("pg_snapshot", "10:900000:" + _each("1#", ITEMS // 6 and 89_999))],
+    "oidvector": lambda: _plain("oidvector", [tuple(range(ITEMS))]),
+    "int2vector": lambda: _plain("int2vector", [tuple([5] * ITEMS)]),
+    "record": lambda: _plain("record", [RecordValue(("x" * BYTES, tuple(range(ITEMS))), types=(25, 1007))]),
+    "int4multirange": lambda: _multiranges()[:1],
+    "anymultirange": _multiranges,
+    "anyrange": _ranges,
+    "numrange": lambda: _ranges()[:1],
+    "_text": lambda: [value for value in _arrays() if value[1] == "_text"],
+    "_int4": lambda: [value for value in _arrays() if value[1] == "_int4"],
+    "_numeric": lambda: _arrays()[5:],
+    "anyarray": _arrays,
+    "anycompatiblearray": _arrays,
+    **{
+        name: (lambda: [*_plain("text", _texts()[:1]), *_plain("numeric", [Decimal("7" * 130_000)])])
+        for name in (
+            "anyelement",
+            "any",
+            "anynonarray",
+            "anycompatible",
+            "anycompatiblenonarray",
+        )
+    },
+}
+"""By type: values of several megabytes, in several shapes."""
+
+
+def registry_citext(text: str) -> Any:
+    """Return a value of citext."""
+    from pgwire.codecs import citext
+
+    return citext.parse(text)
+
+
+_kept: dict[str, list[Value]] = {}
+
+
+def long(name: str) -> list[Value]:
+    """Return long values of a type; none where it has none."""
+    if name not in _kept:
+        made = MAKERS.get(name)
+        _kept[name] = made() if made is not None else []
+    return _kept[name]
+
+
+def short(name: str) -> Value:
+    """Return a short value. Raises LookupError where there is none."""
+    return sample(name, 3), CONCRETE.get(name, name)
+
+
+def arguments(names: Sequence[str]) -> Iterator[tuple[str, list[Value]]]:
+    """Yield what a function is called with: all arguments long in each shape, then each by itself. Raises LookupError as ``short``."""
+    shapes = max((len(long(name)) for name in names), default=0)
+    for shape in range(shapes):
+        yield f"all {shape}", [long(n)[shape % len(long(n))] if long(n) else short(n) for n in names]
+    growing = [at for at, name in enumerate(names) if long(name)]
+    if len(growing) > 1:
+        for one in growing:
+            yield f"${one + 1}", [long(n)[0] if at == one else short(n) for at, n in enumerate(names)]
+
+
+# --- stretches ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Watch:
+    """Looks at processor time whenever the code under it looks at the clock."""
+
+    found: Found = field(default_factory=Found)
+    since: float = 0.0
+    pages: int = 0
+    where: str = "the beginning"
+    spent: float = 0.0
+    away: bool = False
+
+    def look(self) -> float:
+        """Stand for ``perf_counter``."""
+        if self.away:
+            return 0.0
+        now = time.thread_time()
+        took = now - self.since
+        self.spent += took
+        pages = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__") == "pgwire.give_way":
+            frame = frame.f_back
+        here = f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+        if took > self.found.seconds:
+            self.found.seconds, self.found.pages = took, pages - self.pages
+            self.found.began, self.found.ended = self.where, here
+        if self.spent > MOST_S:
+            raise Stopped
+        self.where, self.pages, self.since = here, pages, time.thread_time()
+        return 0.0
+
+    def outside(self, name: str, args: tuple[Any, ...]) -> Any:
+        """Run what belongs into a process."""
+        self.look()
+        self.away = True
+        try:
+            return give_way.OUTSIDE[name](*args)
+        finally:
+            self.away = False
+            self.since = time.thread_time()
+
+
+def _too_long(number: int, frame: object) -> None:
+    raise Stopped
+
+
+@contextmanager
+def watched() -> Iterator[Watch]:
+    """Watch what runs within."""
+    watch = Watch()
+    kept = give_way.perf_counter, give_way._run_outside
+    give_way.perf_counter, give_way._run_outside = watch.look, watch.outside  # type: ignore[attr-defined]
+    signal.signal(signal.SIGVTALRM, _too_long)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 2 * MOST_S)
+    watch.pages = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+    watch.since = time.thread_time()
+    try:
+        yield watch
+        watch.look()
+    except Stopped:
+        watch.found.failed = "stopped"
+    except Exception as error:  # whatever a builtin raises of such values is an answer
+        watch.found.failed = f"{type(error).__name__}: {error}"[:60]
+        release.release_error(error)
+        try:
+            watch.look()
+        except Stopped:
+            watch.found.failed = "stopped"
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        give_way.perf_counter, give_way._run_outside = kept  # type: ignore[attr-defined]
+
+
+def called(row: Builtin, session: Any, values: Sequence[Value]) -> Found:
+    """Call a builtin."""
+    options = {}
+    if row.needs_types:
+        options["types"] = tuple([facts().types_by_name[name].oid for _, name in values])
+    form = row.python
+    assert form is not None
+    with watched() as watch:
+        result = form(*((session,) if row.needs_session else ()), *[value for value, _ in values], **options)
+        watch.look()
+        if hasattr(result, "__next__"):  # rows: the executor looks at the clock between them
+            for _ in result:
+                watch.look()
+        del result
+    return watch.found
+
+
+def functions(session: Any) -> Iterator[tuple[str, Callable[[], Found]]]:
+    """Yield a name and a call for all that is called."""
+    rows = sorted(builtins.load().functions.items(), key=lambda item: item[1].signature)
+    for oid, row in rows:
+        if row.python is None or oid not in facts().procs or not grows(oid):
+            continue
+        try:
+            for label, values in arguments(argument_types(row)):
+                yield (
+                    f"{row.signature} {label}",
+                    lambda row=row, values=values: called(row, session, values),  # type: ignore[misc]
+                )
+        except LookupError:
+            continue  # there are values of its argument's type in catalogs alone
+
+
+def forms() -> Iterator[tuple[str, Callable[[], Found]]]:
+    """Yield what is done with values of each type by other than builtins."""
+
+    def one(work: Callable[[], object]) -> Callable[[], Found]:
+        def run() -> Found:
+            with watched() as watch:
+                result = work()
+                watch.look()
+                del result
+            return watch.found
+
+        return run
+
+    for name in MAKERS:
+        for shape, (value, kind) in enumerate(long(name)):
+            label = f"{name} {shape}"
+            if kind in ("hstore", "citext"):
+                module = sys.modules[f"pgwire.codecs.{kind}"]
+                show = getattr(module, "show", None) or module.unpack
+                parse, send, receive = module.parse, module.send, module.receive
+                keys: list[Any] = [None, None]
+            elif kind in ("record", "unknown", "cstring", "jsonpath"):
+                continue
+            else:
+                oid = facts().types_by_name[kind].oid
+                show, parse = registry.text_printer(oid), registry.text_decoder(oid)
+                send, receive = registry.binary_encoder(oid), registry.binary_decoder(oid)
+                keys = [sort_key(oid), hash_key(oid)]
+            text, data = show(value), send(value)
+            again = receive(data)
+            yield f"text of {label}", one(lambda show=show, value=value: show(value))  # type: ignore[misc]
+            yield f"value of text of {label}", one(lambda parse=parse, text=text: parse(text))  # type: ignore[misc]
+            yield f"binary of {label}", one(lambda send=send, value=value: send(value))  # type: ignore[misc]
+            yield f"value of binary of {label}", one(lambda receive=receive, data=data: receive(data))  # type: ignore[misc]
+            for what, key in zip(("sort", "hash"), keys, strict=True):
+                if key is not None:
+                    yield f"{what} key of {label}", one(lambda key=key, value=value: key(value))  # type: ignore[misc]
+            yield f"equality of {label}", one(lambda a=value, b=again: a == b)  # type: ignore[misc]
+            if keys[1] is None:
+                yield f"hash of {label}", one(lambda a=again: hash(a))  # type: ignore[misc]
+
+
+async def _session() -> Any:
+    database = await open_database(MemoryDisk())
+    session = Session(database, 1)
+    await session.run("SELECT 1")
+    return session.connection.session
+
+
+def judged(found: Found) -> float:
+    """Return the milliseconds of a stretch on a machine whose pages cost no more than ``PAGE_US``."""
+    taken = found.seconds * 1000
+    if found.pages < FEW_PAGES:
+        return taken
+    return taken - found.pages * max(machine.speed().page_us - PAGE_US, 0) / 1000
+
+
+async def walk(match: str, part: int, parts: int, over_ms: float) -> None:
+    """Call everything and print what is long."""
+    session = await _session()
+    accounts.return_large()
+    wanted = re.compile(match)
+    gc.collect()
+    gc.disable()
+    count = 0
+    for source in (functions(session), forms()):
+        for number, (name, run) in enumerate(source):
+            if number % parts != part or wanted.search(name) is None:
+                continue
+            print(name, end="\r", file=sys.stderr)
+            found = run()
+            count += 1
+            if judged(found) >= over_ms:
+                print(
+                    f"{found.seconds * 1000:7.1f} ms {found.pages:6d} pages  {name}  {found.began} to {found.ended} {found.failed}",
+                    flush=True,
+                )
+            for _ in range(1000):
+                if not release.freeing():
+                    break
+                await asyncio.sleep(0)
+            if release._minded.held:
+                await asyncio.sleep(2 * release.LOOK_S)
+    print(f"{count} calls, pages at {machine.speed().page_us} us")
+
+
+def main() -> None:
+    """Take the options and walk."""
+    options = argparse.ArgumentParser(prog="python -m bench.calls", description=__doc__)
+    options.add_argument("--match", default="", help="a pattern of names")
+    options.add_argument("--part", default="0/1", help="K/N: each Nth call, from the Kth on")
+    options.add_argument("--over", type=float, default=6.0, metavar="MS", help="what is printed")
+    given = options.parse_args()
+    part, _, parts = given.part.partition("/")
+    print(f"pages at {machine.speed().page_us} us")
+    asyncio.run(walk(given.match, int(part), int(parts), given.over))
+
+
+if __name__ == "__main__":
+    main()
