@@ -175,8 +175,9 @@ async def serve_forever(config: Config) -> None:
     if database is None:
         return
     database.stopping = stop.set
-    database.worker_pool = WorkerPool()
-    database.run_outside(Outside(database.statements))
+    database.worker_pool = pool = WorkerPool(database.statements)
+    outside = Outside(database.statements)
+    database.run_outside(outside)
     if database.failed is not None:
         stop.set()
     if config.loop_stall_ms:
@@ -208,7 +209,7 @@ async def serve_forever(config: Config) -> None:
             lambda: (*freeing(), *(s.running for s in server.sessions.values() if s.running is not None)),
             config.memory,
         ).watch()
-        Ceiling(database.statements, private_bytes).watch()
+        Ceiling(database.statements, private_bytes, pool.end_idle, outside.end_idle).watch()
         host = config.host if config.host not in ("0.0.0.0", "::") else "127.0.0.1"
         print(f"holdfast is ready on {config.host}:{server.port}, data in {config.data_dir}", flush=True)
         print(f"connect with: psql -h {host} -p {server.port} -U postgres", flush=True)

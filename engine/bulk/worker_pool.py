@@ -5,6 +5,9 @@
 
 The loop only passes bytes on, so that nothing of a load holds its interpreter. A process that was killed leaves nothing: its grant
 to write ends with the load (``txn.jobs``), and what it has written goes.
+
+A process takes memory of the server's ceiling before it has read a row: none is started where it does not fit, so that the server reads the
+rows itself, and those that nobody uses end when memory is short (``engine.loop.ceiling``).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Final
 
+from engine.accounts import Statements
 from engine.bulk.load_task import Answer
 from engine.bulk.load_worker import ANSWER, BROKEN, COUNTS, DATA, END, FRAME, READY, TASK
 from engine.bulk.stream_task import StreamTask
@@ -32,6 +36,8 @@ from planner.errors import SqlError
 
 MOST_WORKERS: Final = max(1, min(4, os.cpu_count() or 1))
 IDLE_S: Final = 120.0
+PROCESS_BYTES: Final = 96 << 20
+"""What a process takes that has read nothing yet: libraries and modules."""
 DATA_BYTES: Final = 64 << 10  # sent at once
 WAITING_BYTES: Final = 4 << 20
 """What the process has not taken yet, at most: then the client waits. On busy processors it waits for long when it has slept."""
@@ -186,8 +192,9 @@ def ended(status: int) -> SqlError:
 class WorkerPool:
     """The processes of one server. Used from the event loop."""
 
-    def __init__(self, most: int = MOST_WORKERS, idle_s: float = IDLE_S) -> None:
-        """``most``: at a time. ``idle_s``: how long one is kept that nobody uses."""
+    def __init__(self, statements: Statements, most: int = MOST_WORKERS, idle_s: float = IDLE_S) -> None:
+        """``statements``: tell how much the server may still take. ``most``: processes at a time. ``idle_s``: how long one is kept that nobody uses."""
+        self._statements = statements
         self._most = most
         self._idle_s = idle_s
         self._workers: set[LoadWorker] = set()
@@ -197,8 +204,10 @@ class WorkerPool:
         self._closed = False
 
     def prepare(self) -> None:
-        """Have a process started for a load that may want one, unless one is free or there are enough."""
+        """Have a process started for a load that may want one, unless one is free, there are enough, or there is no memory for it."""
         if self._idle or self._starting or len(self._workers) >= self._most or self._closed:
+            return
+        if self._statements.has() + PROCESS_BYTES > self._statements.ceiling:
             return
         self._starting = asyncio.get_running_loop().create_task(self._start())
 
@@ -244,6 +253,13 @@ class WorkerPool:
         del self._idle[worker]
         self.drop(worker)
 
+    def end_idle(self) -> None:
+        """End the processes that nobody uses."""
+        while self._idle:
+            worker, timer = self._idle.popitem()
+            timer.cancel()
+            self.drop(worker)
+
     def drop(self, worker: LoadWorker) -> asyncio.Task[int]:
         """End a process; the task returns its exit status."""
         self._workers.discard(worker)
@@ -257,9 +273,7 @@ class WorkerPool:
         self._closed = True
         if self._starting is not None:
             await asyncio.wait((self._starting,))
-        for timer in self._idle.values():
-            timer.cancel()
-        self._idle.clear()
+        self.end_idle()
         for worker in tuple(self._workers):
             self.drop(worker)
         if self._ending:

@@ -2,7 +2,7 @@
 
     in memory        |--------- three quarters of the ceiling ---------|------------ ceiling
       below            nothing is done
-      above, and grown since the last time                               allocators give back what is free (a thread)
+      above                                                              processes that nobody uses end; what is free goes back (a thread)
       past the ceiling                                                   statements that take more than a little end (``engine.accounts``)
 
 Allocators keep what is freed, so that it is at hand. One statement after the other would find the server at its ceiling for nothing.
@@ -26,10 +26,11 @@ GROWN_BYTES: Final = 8 << 20
 class Ceiling:
     """The looks of one server."""
 
-    def __init__(self, statements: Statements, beside: Callable[[], int]) -> None:
-        """``beside``: returns the private bytes of all processes beside the server."""
+    def __init__(self, statements: Statements, beside: Callable[[], int], *spare: Callable[[], None]) -> None:
+        """``beside``: returns the private bytes of all processes beside the server. ``spare``: end those that nobody uses."""
         self._statements = statements
         self._beside = beside
+        self._spare = spare
         self._left = 0
 
     def watch(self) -> None:
@@ -38,12 +39,17 @@ class Ceiling:
         self.look()
 
     def look(self) -> None:
-        """Count what is beside the server, and have what is free given back where much is there."""
+        """Count what is beside the server; where much is there, end what is not used, and have what is free given back."""
         statements = self._statements
         self.look_beside()
         has = resident_bytes()[0]
         self._left = min(self._left, has)
-        if statements.has() > statements.ceiling * 3 // 4 and has >= self._left + GROWN_BYTES:
+        if statements.has() <= statements.ceiling * 3 // 4:
+            return
+        if statements.beside:
+            for end in self._spare:
+                end()
+        if has >= self._left + GROWN_BYTES:
             self._left = has
             get_running_loop().run_in_executor(None, give_back)
 

@@ -226,6 +226,13 @@ class Outside:
         del self._idle[worker]
         self._drop(worker)
 
+    def end_idle(self) -> None:
+        """End the processes that nobody wants."""
+        while self._idle:
+            worker, timer = self._idle.popitem()
+            timer.cancel()
+            self._drop(worker)
+
     def _drop(self, worker: _Worker) -> None:
         worker.kill()
         task = self._loop.create_task(asyncio.to_thread(worker.process.wait))
@@ -235,9 +242,6 @@ class Outside:
     async def close(self) -> None:
         """End all processes; what is asked for from now on is called on the spot. Idempotent."""
         self._closed = True
-        while self._idle:
-            worker, timer = self._idle.popitem()
-            timer.cancel()
-            self._drop(worker)
+        self.end_idle()
         while self._ending:
             await asyncio.wait(self._ending)

@@ -64,7 +64,10 @@ def test_what_is_free_goes_back_near_the_ceiling_once_it_has_grown(monkeypatch: 
     monkeypatch.setattr(accounts, "resident_bytes", lambda: (has[0] - 20 * MB, 20 * MB))
 
     async def body() -> None:
-        watch = Ceiling(Statements(1 << 40, 1 << 40, 400 * MB), lambda: 50 * MB)
+        ended: list[int] = []
+        watch = Ceiling(
+            Statements(1 << 40, 1 << 40, 400 * MB), lambda: 50 * MB, lambda: ended.append(has[0] // MB)
+        )
 
         async def looked(mb: int) -> int:
             has[0] = mb * MB
@@ -79,6 +82,7 @@ def test_what_is_free_goes_back_near_the_ceiling_once_it_has_grown(monkeypatch: 
         assert await looked(230) == 1
         assert await looked(252) == 2
         assert GROWN_BYTES == 8 * MB
+        assert ended == [260, 262, 252]
 
     asyncio.run(body())
 

@@ -18,9 +18,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from engine.accounts import Statements
 from engine.bulk import load_worker
 from engine.bulk.stream_task import StreamTask
-from engine.bulk.worker_pool import WAITING_BYTES, WorkerPool
+from engine.bulk.worker_pool import PROCESS_BYTES, WAITING_BYTES, WorkerPool
 from engine.catalog.physical import shard_spec
 from engine.writes.progress import CopyProgress
 from pgwire.codecs.copy import CopyOptions
@@ -30,10 +31,13 @@ from txn.encode import encode_spec
 from txn.errors import OutOfSpace, StorageError
 from txn.persist.location import Blob, Indeterminate, StoreUnavailable
 from txn.persist.part_job import PartJob
+from txn.resident import private_bytes_of
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 SPEC = spec(CopyOptions(), INT4, TEXT)
 ROWS = 21_000  # past engine.writes.copy.BULK_ROWS
+
+STATEMENTS = Statements(1 << 40, 1 << 40)
 
 
 @pytest.fixture
@@ -300,14 +304,14 @@ def test_a_process_does_not_outlive_its_server_and_leaves_nothing(tmp_path: Path
 
 def test_idle_processes_end_and_the_dead_are_not_handed_out() -> None:
     async def scenario() -> None:
-        pool = WorkerPool(most=1, idle_s=0.01)
+        pool = WorkerPool(STATEMENTS, most=1, idle_s=0.01)
         first = await pool.take()
         assert first is not None
         assert await pool.take() is None  # there are enough
         pool.give(first)
         await asyncio.to_thread(first.process.wait)
         assert first.process.returncode == -signal.SIGKILL
-        pool = WorkerPool(most=1)
+        pool = WorkerPool(STATEMENTS, most=1)
         second = await pool.take()
         assert second is not None
         pool.give(second)
@@ -324,9 +328,29 @@ def test_idle_processes_end_and_the_dead_are_not_handed_out() -> None:
     asyncio.run(scenario())
 
 
+def test_none_is_started_where_memory_is_short_and_those_not_used_end() -> None:
+    async def scenario() -> None:
+        statements = Statements(1 << 40, 1 << 40)
+        pool = WorkerPool(statements, most=1)
+        statements.ceiling = statements.has() + PROCESS_BYTES // 2
+        assert await pool.take() is None
+        statements.ceiling = statements.has() + 2 * PROCESS_BYTES
+        worker = await pool.take()
+        assert worker is not None
+        pool.end_idle()
+        assert worker.alive  # it is somebody's
+        assert private_bytes_of(worker.process.pid) < PROCESS_BYTES
+        pool.give(worker)
+        pool.end_idle()
+        await asyncio.to_thread(worker.process.wait)
+        await pool.close()
+
+    asyncio.run(scenario())
+
+
 def test_a_client_waits_for_a_process_that_does_not_read() -> None:
     async def scenario() -> None:
-        pool = WorkerPool(most=1)
+        pool = WorkerPool(STATEMENTS, most=1)
         worker = await pool.take()
         assert worker is not None
         os.kill(worker.process.pid, signal.SIGSTOP)
