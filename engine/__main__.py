@@ -209,7 +209,12 @@ async def serve_forever(config: Config) -> None:
             lambda: (*freeing(), *(s.running for s in server.sessions.values() if s.running is not None)),
             config.memory,
         ).watch()
-        Ceiling(database.statements, private_bytes, pool.end_idle, outside.end_idle).watch()
+        Ceiling(
+            database.statements,
+            private_bytes,
+            end_idle=(pool.end_idle, outside.end_idle),
+            forget=database.plans.clear,
+        ).watch()
         host = config.host if config.host not in ("0.0.0.0", "::") else "127.0.0.1"
         print(f"holdfast is ready on {config.host}:{server.port}, data in {config.data_dir}", flush=True)
         print(f"connect with: psql -h {host} -p {server.port} -U postgres", flush=True)

@@ -143,7 +143,7 @@ class Database:
         self.failed: Exception | None = None
         self.spaces = Spaces(self.next_catalog_version)
         self.attendance = Attendance(self)
-        self.plans = PlanCaches()
+        self.plans = PlanCaches(memory.plans)
         self.snapshots = SnapshotRegistry()
         self.outcomes = Outcomes(store)
         self.named = NamedSubscriptions(self)

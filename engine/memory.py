@@ -9,6 +9,7 @@
                hot        1/8      versions not in parts, with their indexes: past it they are flushed, at twice that
                                    writers wait
                cache      1/8      decoded row groups: the least recently used go
+               plans      1/8      kept plans and templates of all sessions, at most some 190 MB: the least recently used go
                parts      1/32     Arrow data of one part being made; a load and a merge have some four copies each
                mapped     1/16     sidecars that are mapped, beside the libraries' pages: past it their pages are let go
                duckdb     1/4      DuckDB's memory_limit: queries spill to disk
@@ -34,6 +35,7 @@ class MemoryPlan:
 
     hot: int
     cache: int
+    plans: int
     part: int
     mapped: int
     duckdb: int
@@ -52,6 +54,7 @@ class MemoryPlan:
         return cls(
             hot=rest // 8,
             cache=rest // 8,
+            plans=rest // 8,
             part=min(max(rest // 32, MIN_PART_BYTES), MAX_PART_BYTES),
             mapped=FIXED_BYTES + rest // 16,
             duckdb=rest // 4,

@@ -107,7 +107,7 @@ class CatalogView:
         if self._historic or self._lens is not None:
             return None
         if self._own_plans is None:
-            self._own_plans = PlanCaches(self._db.plans)
+            self._own_plans = PlanCaches(self._db.plans.size // 4, self._db.plans)
         return self._own_plans
 
     @contextmanager

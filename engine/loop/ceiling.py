@@ -3,6 +3,7 @@
     in memory        |--------- three quarters of the ceiling ---------|------------ ceiling
       below            nothing is done
       above                                                              processes that nobody uses end; what is free goes back (a thread)
+      above seven eighths, at most every half minute                     plans are forgotten: between what statements gave back they keep all of it
       past the ceiling                                                   statements that take more than a little end (``engine.accounts``)
 
 Allocators keep what is freed, so that it is at hand. One statement after the other would find the server at its ceiling for nothing.
@@ -11,7 +12,7 @@ Allocators keep what is freed, so that it is at hand. One statement after the ot
 from __future__ import annotations
 
 from asyncio import get_running_loop
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from engine.accounts import Statements, give_back
@@ -19,6 +20,8 @@ from txn.resident import resident_bytes
 
 LOOKS_S: Final = 1.0
 """From one look to the next."""
+FORGETS_S: Final = 30.0
+"""From one time that plans are forgotten to the next: a server that needs all it has is not to plan each statement anew."""
 GROWN_BYTES: Final = 8 << 20
 """How much the process has to have grown since it has given back, to do so again."""
 
@@ -26,11 +29,25 @@ GROWN_BYTES: Final = 8 << 20
 class Ceiling:
     """The looks of one server."""
 
-    def __init__(self, statements: Statements, beside: Callable[[], int], *spare: Callable[[], None]) -> None:
-        """``beside``: returns the private bytes of all processes beside the server. ``spare``: end those that nobody uses."""
+    def __init__(
+        self,
+        statements: Statements,
+        beside: Callable[[], int],
+        *,
+        end_idle: Sequence[Callable[[], None]],
+        forget: Callable[[], None],
+    ) -> None:
+        """Arguments that are called.
+
+        beside: returns the private bytes of all processes beside the server.
+        end_idle: each ends those of them that nobody uses.
+        forget: lets go of what is kept for statements to come.
+        """
         self._statements = statements
         self._beside = beside
-        self._spare = spare
+        self._end_idle = end_idle
+        self._forget = forget
+        self._forgot_at = -FORGETS_S
         self._left = 0
 
     def watch(self) -> None:
@@ -46,12 +63,15 @@ class Ceiling:
         self._left = min(self._left, has)
         if statements.has() <= statements.ceiling * 3 // 4:
             return
-        if statements.beside:
-            for end in self._spare:
-                end()
+        loop = get_running_loop()
+        for end in self._end_idle:
+            end()
+        if statements.has() > statements.ceiling * 7 // 8 and loop.time() >= self._forgot_at + FORGETS_S:
+            self._forgot_at = loop.time()
+            self._forget()
         if has >= self._left + GROWN_BYTES:
             self._left = has
-            get_running_loop().run_in_executor(None, give_back)
+            loop.run_in_executor(None, give_back)
 
     def look_beside(self) -> None:
         """Count what is beside the server."""

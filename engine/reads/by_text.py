@@ -1,6 +1,6 @@
 """What is kept by the text of a statement: bounded by entries and by characters, least recently used first out.
 
-    key = (text, ...)      a plan takes about 90 bytes of memory for each character of its text, often more than the text says
+    key = (text, ...)      a plan takes about BYTES of memory for each character of its text, often more than the text says
 
 A bound on entries alone would let a client that sends 2,000 long statements fill gigabytes, which a full garbage collection then walks.
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
+from pgwire.release import release_all
+
 _V = TypeVar("_V")
 
 TextKey: TypeAlias = "tuple[str, tuple[int, ...], Any]"
@@ -18,6 +20,8 @@ TextKey: TypeAlias = "tuple[str, tuple[int, ...], Any]"
 ENTRIES: Final = 2000
 CHARACTERS: Final = 1 << 20
 """Of the texts of all entries together: some 100 MB of plans."""
+BYTES: Final = 90
+"""That a plan takes for each character of its text."""
 
 
 class ByText(Generic[_V]):
@@ -68,3 +72,10 @@ class ByText(Generic[_V]):
         del self._items[key]
         self._used -= self._sizes.pop(key)
         return True
+
+    def clear(self) -> None:
+        """Forget everything; where the loop runs it is freed in the turns that follow."""
+        items, self._items = self._items, OrderedDict()
+        self._sizes = {}
+        self._used = 0
+        release_all(items)

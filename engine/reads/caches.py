@@ -7,6 +7,8 @@
 
 An installation or a migration is one long transaction that asks the catalog and writes rows between its DDL, so its plans are
 worth as much as others'. With those of all they would throw out the others' plans of the same texts, and these them.
+
+Where memory is short (``engine.loop.ceiling``) those of all are forgotten: each statement is planned once more.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
-from engine.reads.by_text import CHARACTERS, ENTRIES, ByText
+from engine.reads.by_text import BYTES, CHARACTERS, ENTRIES, ByText
 from engine.reads.plans import Plan, PlanCache
 from engine.reads.template_slots import Template
 from engine.reads.templates import TemplateCache
@@ -29,11 +31,17 @@ OWN_CHARACTERS = 1 << 18
 class PlanCaches:
     """Plans by text and by template."""
 
-    __slots__ = ("_plans", "_shared", "_templates")
+    __slots__ = ("_plans", "_shared", "_templates", "size")
 
-    def __init__(self, shared: PlanCaches | None = None) -> None:
-        """``shared``: those of all sessions, where this one is a transaction's own."""
-        bounds = (ENTRIES, CHARACTERS) if shared is None else (OWN_ENTRIES, OWN_CHARACTERS)
+    def __init__(self, size: int, shared: PlanCaches | None = None) -> None:
+        """``size``: bytes of memory that plans and templates may take together. ``shared``: those of all sessions, where this one is a transaction's own."""
+        characters = size // (2 * BYTES)
+        bounds = (
+            (ENTRIES, min(characters, CHARACTERS))
+            if shared is None
+            else (OWN_ENTRIES, min(characters, OWN_CHARACTERS))
+        )
+        self.size = size
         self._plans = PlanCache(ByText(*bounds))
         self._templates = TemplateCache(ByText(*bounds), ByText(*bounds))
         self._shared = shared
@@ -74,6 +82,11 @@ class PlanCaches:
     ) -> None:
         """Learn what may be parameters of a statement that was planned without (``TemplateCache.learn``)."""
         self._home(plan)._templates.learn(template, text, plan_key, prove)
+
+    def clear(self) -> None:
+        """Forget all plans and templates."""
+        self._plans.clear()
+        self._templates.clear()
 
     def _home(self, plan: Plan) -> PlanCaches:
         return self._shared if self._shared is not None and plan.fixed_names else self

@@ -350,3 +350,7 @@ class PlanCache:
     def put(self, key: TextKey, plan: Plan) -> None:
         """Remember a plan."""
         self._plans.put(key, plan, plan.weight)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._plans.clear()

@@ -360,6 +360,11 @@ class TemplateCache:
         self._seen.put(key, None)
         return False
 
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries.clear()
+        self._seen.clear()
+
     def drop(self, template: Template, plan_key: Any) -> None:
         """Forget a template whose plan went stale."""
         self._entries.drop((template.text, template.oids, plan_key))

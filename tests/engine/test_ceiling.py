@@ -30,7 +30,7 @@ def test_what_is_beside_the_server_counts_as_its_own() -> None:
     account = Account(statements)
     account.taken = 2 * MB
     account.check()
-    Ceiling(statements, lambda: 200 * MB).look_beside()
+    Ceiling(statements, lambda: 200 * MB, end_idle=(), forget=lambda: None).look_beside()
     account.limit = 8 * MB
     with pytest.raises(SqlError, match="out of memory") as caught:
         account.check()
@@ -65,8 +65,12 @@ def test_what_is_free_goes_back_near_the_ceiling_once_it_has_grown(monkeypatch: 
 
     async def body() -> None:
         ended: list[int] = []
+        forgotten: list[int] = []
         watch = Ceiling(
-            Statements(1 << 40, 1 << 40, 400 * MB), lambda: 50 * MB, lambda: ended.append(has[0] // MB)
+            Statements(1 << 40, 1 << 40, 400 * MB),
+            lambda: 50 * MB,
+            end_idle=(lambda: ended.append(has[0] // MB),),
+            forget=lambda: forgotten.append(has[0] // MB),
         )
 
         async def looked(mb: int) -> int:
@@ -83,6 +87,10 @@ def test_what_is_free_goes_back_near_the_ceiling_once_it_has_grown(monkeypatch: 
         assert await looked(252) == 2
         assert GROWN_BYTES == 8 * MB
         assert ended == [260, 262, 252]
+        assert forgotten == []
+        for mb in (305, 310):  # the second time is too soon
+            await looked(mb)
+        assert forgotten == [305]
 
     asyncio.run(body())
 

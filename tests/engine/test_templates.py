@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.reads.by_text import CHARACTERS, ByText
+from engine.reads.by_text import BYTES, CHARACTERS, ByText
 from engine.reads.caches import OWN_CHARACTERS, PlanCaches
 from engine.reads.plans import Plan
 from engine.reads.template_slots import Kept, Template, may_be_tried
@@ -64,6 +64,7 @@ def test_everyday_statements_take_the_short_way(sql: str, template: str, values:
     assert parts(extract(sql)) == parts(found)
 
 
+MUCH = 1 << 40
 NUMBERS = st.sampled_from(["0", "7", "12", "999999999", "2147483648", "99999999999999999999"])
 
 
@@ -284,7 +285,7 @@ def test_long_statements_do_not_fill_the_memory_with_plans(
 ) -> None:
     monkeypatch.setattr(Plan, "fresh", lambda plan, catalog: True)
     monkeypatch.setattr(Plan, "fixed_names", False)
-    caches = PlanCaches(PlanCaches()) if own else PlanCaches()
+    caches = PlanCaches(MUCH, PlanCaches(MUCH)) if own else PlanCaches(MUCH)
     catalog, plan, size = cast(Any, None), object.__new__(Plan), 30_000
     plan.weight = 0
     keys = [(f"{number:0{size}}", (), None) for number in range(50)]
@@ -292,3 +293,9 @@ def test_long_statements_do_not_fill_the_memory_with_plans(
         caches.put(key, plan)
     kept = [key for key in keys if caches.get(key, catalog) is not None]
     assert kept == keys[-((OWN_CHARACTERS if own else CHARACTERS) // size) :]
+    small = PlanCaches(2 * BYTES * 5 * size, PlanCaches(MUCH) if own else None)
+    for key in keys:
+        small.put(key, plan)
+    assert [key for key in keys if small.get(key, catalog) is not None] == keys[-5:]
+    small.clear()
+    assert [key for key in keys if small.get(key, catalog) is not None] == []
