@@ -121,7 +121,7 @@ class Statements:
 
         A little is always lent, as no statement is refused that has taken a little. They are lent until ``returned``.
         """
-        room = min(most, self.left(most))
+        room = min(most, self.left(most) * 2 // 3)  # what it answers comes on top
         if account is not None:
             room = min(room, account.limit - account.taken)
         room = max(room, self.each // LITTLE)
@@ -462,6 +462,11 @@ def _charge(size: int, ahead: bool) -> None:
         statements.check_ceiling(size if ahead else 0)
 
 
+def _room() -> int:
+    """Return how many bytes a statement may take before anything is given back."""
+    return min(_statements.each, _statements.ceiling - _statements.has())
+
+
 def _type_name(oid: int) -> str | None:
     """Return what the session that runs calls a user's type; None in a thread beside the loop. Short statements have none."""
     return _running.type_name(oid) if _running is not None and get_ident() == _loop_thread else None
@@ -472,7 +477,7 @@ def install(statements: Statements) -> None:
     global _statements, _loop_thread
     _statements, _loop_thread = statements, get_ident()
     return_large()
-    METER.charge, METER.each = _charge, statements.each
+    METER.charge, METER.each, METER.room = _charge, statements.each, _room
     NAMES.find = _type_name
 
 

@@ -44,6 +44,9 @@ _decode = msgspec.json.Decoder().decode
 PARSED_HERE = 32 * 1024
 """Characters of a text that the grammar reads in the loop's thread; longer ones come in by other threads, or are read outside."""
 
+GRAMMAR_BYTES = 240
+"""What the grammar takes for a character of a text at most: the tree, and its JSON. Of statements TABLE a it is 195, of a list of literals 173, of column definitions 63."""
+
 _OPERATORS = re.compile(r"[-+*/<>=~!@#%^&|`?]{256,512}")
 
 _TOO_DEEP_HINT = "Split the statement, or write it with less nesting."
@@ -278,11 +281,11 @@ def _tokens(text: str) -> list[as_of.Token]:
 
 
 def _scanning(text: str) -> int:
-    """Weigh a text: its length where others would wait, and what the scanner takes beyond that.
+    """Weigh a text: its length where others would wait, or where the grammar may take more memory than there is, and what the scanner takes beyond that.
 
     Of operators in a row, and of comments that begin in a row, it takes the square: of each 512 of a run as much as of all before.
     """
-    found, run, at = len(text) if in_loop() else 0, 0, 0
+    found, run, at = len(text) if in_loop() or GRAMMAR_BYTES * len(text) > METER.room() else 0, 0, 0
     while (match := next_match(_OPERATORS, text, at)) is not None:
         run = run + 1 if at and match.start() == at else 1
         found += run * 512 * 512 // 30

@@ -34,6 +34,10 @@ MODULE: Final = "engine.loop.outside_worker"
 _LOOKS_S: Final = 0.05
 """How often a thread that waits looks whether its statement has been cancelled."""
 _BUFFER: Final = 1 << 20
+_ANSWER_BYTES: Final = 4 << 20
+"""What an answer may have without a look at the ceiling."""
+_COPIES: Final = 2
+"""How often an answer is there at once: its pieces, and the value that is put together."""
 
 
 class _Ended(Exception):
@@ -77,8 +81,8 @@ class _Worker:
         writer.transport.set_write_buffer_limits(_BUFFER)
         return cls(process, reader, writer)
 
-    async def call(self, name: str, args: tuple[Any, ...], bytes_: int) -> Unpacking:
-        """Run a function, which may take so many bytes; return the answer. Raises _Ended."""
+    async def call(self, name: str, args: tuple[Any, ...], bytes_: int, statements: Statements) -> Unpacking:
+        """Run a function, which may take so many bytes; return the answer. Raises _Ended; SqlError 53200 where the server has no room for the answer."""
         try:
             head, pieces = pack(name, (bytes_, *args))
             self._writer.writelines((FRAME.pack(len(head)), head))
@@ -87,6 +91,8 @@ class _Worker:
                 await self._writer.drain()
                 await asyncio.sleep(0)
             answer = Unpacking(await self._frame())
+            if answer.bytes > _ANSWER_BYTES:
+                statements.check_ceiling(_COPIES * answer.bytes)
             while answer.left:
                 answer.add(await self._frame())
                 await asyncio.sleep(0)
@@ -192,7 +198,7 @@ class Outside:
         pid = worker.process.pid
         self.running.add(pid)
         try:
-            answer = await worker.call(name, args, lent)
+            answer = await worker.call(name, args, lent, self._statements)
         except _Ended:
             self._drop(worker)
             if kept:

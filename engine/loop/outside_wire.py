@@ -56,6 +56,7 @@ class Unpacking:
     Attributes:
         tag: what the message is.
         left: how many pieces are to come.
+        bytes: about how many they have together.
     """
 
     def __init__(self, head: bytes) -> None:
@@ -71,6 +72,7 @@ class Unpacking:
                 self._coming.append((place, value, [] if kind == BYTES else [""]))
         self._coming.reverse()
         self.left = sum(pieces for _, pieces, _ in self._coming)
+        self.bytes = self.left * PIECE
 
     def add(self, piece: bytes) -> None:
         """Take the next piece."""

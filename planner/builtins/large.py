@@ -36,15 +36,17 @@ class Meter:
         charge: told of each (bytes, False), and asked before one is made (bytes, True); raises SqlError 53200 where it is
             too much.
         each: bytes that one statement may have, 0 where nobody has said so.
+        room: tells how many bytes more a statement may take now, as far as the server has them; what takes more is not begun in its process.
     """
 
-    __slots__ = ("charge", "each", "made")
+    __slots__ = ("charge", "each", "made", "room")
 
     def __init__(self) -> None:
         """Nobody wants to know."""
         self.made = 0
         self.charge: Callable[[int, bool], None] | None = None
         self.each = 0
+        self.room: Callable[[], int] = lambda: MAX_BYTES
 
 
 METER: Final = Meter()

@@ -22,6 +22,8 @@ from pgwire import give_way as way
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.json import OUTSIDE_BYTES, parse_jsonb
 from pgwire.give_way import openly, size_of
+from planner import parse
+from planner.builtins.large import METER
 from planner.errors import SqlError
 
 CANONICAL = "pgwire.codecs.json:parse_jsonb"
@@ -123,6 +125,36 @@ def test_a_process_that_ends_by_itself_had_too_little_where_there_was_little_to_
             with pytest.raises(SqlError) as caught:
                 await call
             assert caught.value.sqlstate == sqlstate
+
+    run(body)
+
+
+@pytest.mark.parametrize(
+    ("room", "started"), [(parse.GRAMMAR_BYTES * 80_010, 0), (parse.GRAMMAR_BYTES * 79_000, 1)]
+)
+def test_the_grammar_runs_outside_where_it_may_take_more_than_there_is(
+    room: int, started: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body() -> None:
+        async with processes() as outside:
+            monkeypatch.setattr(METER, "room", lambda: room)
+            found = await asyncio.to_thread(parse.parse, "SELECT " + "1,2+3," * 13_332 + "1")
+            assert len(found[0].statement.targets) == 2 * 13_332 + 1  # type: ignore[attr-defined]
+            assert outside.started == started
+
+    run(body)
+
+
+def test_an_answer_that_does_not_fit_into_the_server_is_not_taken() -> None:
+    async def body() -> None:
+        async with processes() as outside:
+            statements = outside._statements
+            text = '["' + "x" * 6_000_000 + '"]'
+            assert len(await asyncio.to_thread(parse_jsonb, text)) == len(text)
+            statements.ceiling = statements.has() + (15 << 20)
+            with pytest.raises(SqlError, match="out of memory") as caught:
+                await asyncio.to_thread(parse_jsonb, text)
+            assert "The server has" in (caught.value.detail or "")
 
     run(body)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from pglast import parser as pg
 
@@ -82,3 +85,45 @@ def test_the_grammar_s_want_of_memory_says_nothing_about_the_text(
     for read in (parse.parse, scanner._shown.__wrapped__):
         with pytest.raises(MemoryError):
             read(text, True) if read is not parse.parse else read(text)
+
+
+DENSEST = {
+    "TABLE a;": "{}",
+    "SELECT 1;": "{}",
+    "(TABLE a),": "SELECT {}1",
+    "1,": "SELECT {}1",
+    "f(),": "SELECT {}1",
+    "1::int,": "SELECT {}1",
+    "a,": "SELECT 1 FROM {}a",
+    "b, ": "GRANT SELECT ON a TO {}c",
+    "a=1 AND ": "SELECT {}b",
+    ".a": "SELECT a{}",
+    "$1,": "SELECT {}1",
+    "[],": "SELECT ARRAY[{}[]]",
+    "WHEN a THEN b ": "SELECT CASE {}END",
+}
+PEAK = """
+import os, sys
+from pglast.parser import parse_sql_json
+for text in sys.stdin.read().split("\\0"):
+    if not os.fork():
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")  # the peak is what it has now
+        def field(name):
+            return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name)) << 10
+        before = field("VmRSS")
+        parse_sql_json(text)
+        print((field("VmHWM") - before) / len(text), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_the_grammar_takes_no_more_for_a_character_than_is_said() -> None:
+    """Measured, some of it twice as high as a statement's list of constants."""
+    texts = [around.format(item * (150_000 // len(item))) for item, around in DENSEST.items()]
+    ran = subprocess.run(
+        [sys.executable, "-c", PEAK], input="\0".join(texts), capture_output=True, text=True, check=True
+    )
+    took = dict(zip(DENSEST, map(float, ran.stdout.split()), strict=True))
+    assert 100 < max(took.values()) <= parse.GRAMMAR_BYTES, took
