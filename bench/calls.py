@@ -376,7 +376,7 @@ def judged(found: Found) -> float:
 async def walk(match: str, part: int, parts: int, over_ms: float) -> None:
     """Call everything and print what is long."""
     session = await _session()
-    accounts.return_large()
+    accounts.return_large(256 << 20)
     wanted = re.compile(match)
     gc.collect()
     gc.disable()

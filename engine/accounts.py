@@ -64,15 +64,24 @@ def megabytes(size: int) -> str:
 _libc = ctypes.CDLL(None)
 _trim = getattr(_libc, "malloc_trim", None)  # glibc's
 _M_MMAP_THRESHOLD: Final = -3
+_M_ARENA_MAX: Final = -8
 RETURNED_BYTES: Final = 4 << 20
 """What is freed goes back to the system at once if it was allocated as one piece of so much."""
 
 
-def return_large() -> None:
-    """Have large pieces of memory returned when they are freed; glibc would keep up to 32 MB of each, once one has been freed."""
+OF_ARENA: Final = 128 << 20
+"""How much of what statements may have there is for each of the C library's arenas; there are two at least."""
+
+
+def return_large(limit: int) -> None:
+    """Have large pieces of memory returned when they are freed; glibc would keep up to 32 MB of each, once one has been freed.
+
+    ``limit``: bytes that statements may have together. Each arena, of which glibc makes eight for each processor, keeps some of what its threads have freed.
+    """
     mallopt = getattr(_libc, "mallopt", None)
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, RETURNED_BYTES)
+        mallopt(_M_ARENA_MAX, min(max(limit // OF_ARENA, 2), 1 << 20))
 
 
 def give_back() -> None:
@@ -476,7 +485,7 @@ def install(statements: Statements) -> None:
     """Have large values charged, and users' types called by their names. The calling thread is the loop's."""
     global _statements, _loop_thread
     _statements, _loop_thread = statements, get_ident()
-    return_large()
+    return_large(statements.limit)
     METER.charge, METER.each, METER.room = _charge, statements.each, _room
     NAMES.find = _type_name
 
