@@ -408,23 +408,26 @@ def holdfast_unreadable_objects(session: Session) -> Iterator[RowDict]:
 
 @relation("holdfast_sources", "session")
 def holdfast_sources(session: Session) -> Iterator[RowDict]:
-    """Yield holdfast_sources: a row for each partition that a source has got somewhere in, or one without a partition."""
+    """Yield holdfast_sources: a row for each partition that a source has got somewhere in, or one without a partition.
+
+    What it has from upstream, names of directories, files and slots among it, is for who may watch its owner.
+    """
     for source, status in session.db.sources.within(session.space):
         role = session.catalog.role_by_oid(source.owner)
         owner = str(source.owner) if role is None else role.name
         tables = [r for r in map(session.catalog.relation_by_oid, source.tables) if r is not None]
+        shown = session.may_watch(source.owner)
         about = {
             "name": source.name, "kind": source.kind, "owner": owner, "timeline": source.timeline,
             "state": status.state, "lag": status.lag.amount, "lag_unit": status.lag.unit or None,
             "tables": ", ".join(f"{r.schema}.{r.name}" for r in tables),
-            "last_error": status.last_error if session.may_watch(source.owner) else None,
-            "last_error_at": status.last_error_us,
+            "last_error": status.last_error if shown else None, "last_error_at": status.last_error_us,
         }  # fmt: skip
         for name, place in sorted(status.partitions.items()):
             yield {
-                **about, "partition": name, "position": place.position, "rows": place.rows, "ts": place.ts,
-                "committed_at": place.committed_us, "acknowledged_position": place.acknowledged_position,
-                "acknowledged_ts": place.acknowledged_ts, "acknowledged_at": place.acknowledged_us,
+                **about, "partition": name if shown else None, "position": place.position if shown else None, "rows": place.rows,
+                "ts": place.ts, "committed_at": place.committed_us, "acknowledged_ts": place.acknowledged_ts,
+                "acknowledged_position": place.acknowledged_position if shown else None, "acknowledged_at": place.acknowledged_us,
             }  # fmt: skip
         if not status.partitions:
             yield {**about, "rows": 0}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -267,6 +269,47 @@ def test_a_slot_that_vanished_is_an_error_and_one_that_was_moved_too(
     wait_for(here, error, f'42704: replication slot "{upstream.schema}" has vanished upstream')
     assert value(here, "SELECT state FROM holdfast_sources WHERE name = 'slotted'") == "stopped"
     here.execute("DROP SOURCE slotted")
+
+
+def _telling(c: Connection, words: str) -> set[str]:
+    """Return the relations of pg_catalog that follow the server's life in whose rows is something of ``words``, a pattern, for who asks."""
+    every = rows(c, "SELECT relname FROM pg_class WHERE relname ~ '^(holdfast|pg_stat|pg_replication|pg_locks|pg_settings|pg_foreign|pg_subscription)'")  # fmt: skip
+    found = set()
+    for [relation] in every:
+        with contextlib.suppress(psycopg.errors.InsufficientPrivilege):
+            sql = f"SELECT 1 FROM pg_catalog.{relation} r WHERE r::text ~ %s LIMIT 1"
+            if c.execute(sql, (words,)).fetchall():  # type: ignore[arg-type]
+                found.add(relation)
+    return found
+
+
+def test_what_is_upstream_is_told_to_who_owns_the_source(
+    upstream: Upstream, here: Connection, server: ServerProcess
+) -> None:
+    """And to who may watch others; the password to nobody, also when the source has failed."""
+    up = upstream.c
+    up.execute("CREATE TABLE told (id int PRIMARY KEY)")
+    up.execute(f"CREATE PUBLICATION {upstream.schema} FOR TABLE told")
+    options = re.sub("//([^:@]*)(:[^@]*)?@", r"//\1:hush-hush@", upstream.options)
+    here.execute(f"CREATE SOURCE telling FROM POSTGRES {options}")  # type: ignore[arg-type]
+    wait_for(here, "SELECT position IS NOT NULL FROM holdfast_sources WHERE name = 'telling'", True)
+    up.execute(
+        f"SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = '{upstream.schema}'"
+    )
+    here.execute("ALTER SOURCE telling PAUSE")
+    wait_for(here, "SELECT state FROM holdfast_sources WHERE name = 'telling'", "paused")
+    up.execute(f"SELECT pg_drop_replication_slot('{upstream.schema}')")
+    here.execute("ALTER SOURCE telling RESUME")
+    wait_for(here, "SELECT state FROM holdfast_sources WHERE name = 'telling'", "stopped")
+    here.execute("SELECT 1")
+    here.execute("CREATE ROLE stranger LOGIN; CREATE ROLE watcher LOGIN; GRANT pg_monitor TO watcher")
+    for role, telling in (("stranger", set()), ("watcher", {"holdfast_sources"})):
+        with psycopg.connect(server.url.replace("postgres@", f"{role}@"), autocommit=True) as c:
+            assert _telling(c, f"hush-hush|{upstream.schema}") == telling
+            assert value(c, "SELECT state FROM holdfast_sources WHERE name = 'telling'") == "stopped"
+    assert _telling(here, "hush-hush") == set()
+    here.execute("DROP SOURCE telling")
+    here.execute("DROP ROLE stranger, watcher")
 
 
 def test_a_connection_that_breaks_is_made_again(upstream: Upstream, here: Connection) -> None:
