@@ -164,7 +164,7 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
         case st.AddEnumValue() | st.RenameEnumValue():
             wants.change(("type", statement.type, 0))
         case st.AlterComposite():
-            wants.change(("type", statement.type, 0))
+            _alter_composite(wants, catalog, statement)
             for below in statement.typed:
                 _alter(wants, catalog, below)
             for oid in statement.renamed:
@@ -319,6 +319,17 @@ def _alter(wants: Wants, catalog: CatalogSnapshot, statement: st.AlterTable) -> 
                     wants.name(table.schema, name)
                 _sequences(wants, catalog, table)
                 wants.views([table.oid], exclusive=True, deep=False)
+
+
+def _alter_composite(wants: Wants, catalog: CatalogSnapshot, statement: st.AlterComposite) -> None:
+    """Take the type, and the tables in whose columns are values of it: they are stored anew without an attribute that is dropped."""
+    from engine.ddl.held_rows import columns_holding
+
+    wants.change(("type", statement.type, 0))
+    type_ = catalog.type_by_oid(statement.type)
+    if type_ is not None and any(isinstance(action, st.DropAttribute) for action in statement.actions):
+        for table in {table.oid for table, _column in columns_holding(catalog, type_.oid, type_.array_oid)}:
+            wants.relation(table)
 
 
 def _sequences(wants: Wants, catalog: CatalogSnapshot, table: RelationDef) -> None:

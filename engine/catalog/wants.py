@@ -60,7 +60,7 @@ class Wants:
     waits for that transaction before it holds anything that this might need.
     """
 
-    __slots__ = ("_catalog", "_from_tables", "keys", "tables")
+    __slots__ = ("_by_defaults", "_catalog", "_from_tables", "keys", "tables")
 
     def __init__(self, catalog: CatalogSnapshot) -> None:
         """Want nothing yet."""
@@ -68,6 +68,7 @@ class Wants:
         self.keys: dict[StoredKey, bool] = {}
         self.tables: set[int] = set()
         self._from_tables: dict[int, list[int]] | None = None
+        self._by_defaults: dict[int, set[int]] | None = None
 
     def change(self, key: StoredKey) -> None:
         """Lock an object X."""
@@ -184,14 +185,28 @@ class Wants:
             self._gone(partition, cascade=cascade)  # its parent goes, too, and has been asked for
         self.name(relation.schema, relation.name)
         self.referenced(relation.constraints)
+        gone = [relation.oid]
         for sequence in self._catalog.sequences_of(relation.oid):
             self.relation(sequence.oid)
             self.name(sequence.schema, sequence.name)
+            gone.append(sequence.oid)
         self.views([relation.oid], exclusive=cascade)
         for oid in self._constrained().get(relation.oid, ()):
             self.relation(oid)
         if cascade:
             self.referring(relation.oid)
+            for table in {table for oid in gone for table in self._named_by_defaults().get(oid, ())}:
+                self.relation(table)
+
+    def _named_by_defaults(self) -> dict[int, set[int]]:
+        """Return the tables whose columns' defaults name a relation, by that one."""
+        if self._by_defaults is None:
+            self._by_defaults = {}
+            for table in paced_iter(self._catalog.user_relations()):
+                for column in table.live:
+                    for oid in relations_in_text(column.default_sql or ""):
+                        self._by_defaults.setdefault(oid, set()).add(table.oid)
+        return self._by_defaults
 
     def _constrained(self) -> dict[int, list[int]]:
         """Return the tables that have a constraint trigger FROM another, by that one; a schema may drop thousands."""
