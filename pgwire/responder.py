@@ -28,6 +28,8 @@ from pgwire.errors import BackendError, ErrorReport, LocalProtocolError, RemoteP
 from pgwire.state import CLOSED, EXTENDED, READY, SIMPLE
 
 WRITE_BYTES: Final = 64 << 10
+LONG_BYTES: Final = 256 << 10
+"""Encoded rows, or what else is queued, that are handed to the transport as they are."""
 
 
 class Writer(Protocol):
@@ -305,17 +307,19 @@ class WireResponder:
     # ------------------------------------------------------------------ buffer
 
     def flush(self) -> None:
-        """Hand all queued bytes to the transport, in one write; keep them back while it is not sure that they still hold."""
+        """Hand all queued bytes to the transport, in one write but for what is long and would be copied; keep them back while it is not sure that they still hold."""
         out = self._out
         if out:
             if self._unsure:
                 if self._kept_back():
                     return
                 self._unsure = False
-            data = out[0] if len(out) == 1 else b"".join(out)
+            data = out[0] if len(out) == 1 else b"".join(out) if self._size < LONG_BYTES else None
+            pieces = (data,) if data is not None else tuple(_pieces(out))
             out.clear()
             if not self.lost:
-                self.transport.write(data)
+                for piece in pieces:
+                    self.transport.write(piece)
         self._size = 0
 
     def _kept_back(self) -> bool:
@@ -570,3 +574,18 @@ class CopyIn:
                 await asyncio.sleep(0)
             else:
                 await self._responder.more_input()
+
+
+def _pieces(queued: Sequence[bytes | bytearray | memoryview]) -> Iterator[bytes | bytearray | memoryview]:
+    """Yield what is queued, short ones joined, long ones as they are: to copy ten megabytes takes as many milliseconds."""
+    short: list[bytes | bytearray | memoryview] = []
+    for one in queued:
+        if len(one) < LONG_BYTES:
+            short.append(one)
+            continue
+        if short:
+            yield b"".join(short)
+            short = []
+        yield one
+    if short:
+        yield b"".join(short)

@@ -18,6 +18,7 @@ import math
 from array import array
 from collections.abc import Callable, Generator, Iterable, Sequence
 from decimal import Context, Decimal
+from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
@@ -35,6 +36,8 @@ from txn.types import (
     row_keeps_bounds,
 )
 
+CELLS_AT_ONCE: Final = 32 << 10
+"""Cells that become rows in one call of C, which no other thread interrupts."""
 AT_ONCE: Final = 8192
 """Values of a column that are made between two yields: numerics take a microsecond each."""
 CHUNK_COLUMNS: Final = 1000
@@ -515,7 +518,13 @@ def table_rows(table: Any, plan: RowPlan) -> list[Row]:
         if type_.kind == "list" and f"c{i + 1}_dims" in names:
             dims = one_chunk(table.column(f"c{i + 1}_dims"))
         columns.append(to_python(one_chunk(table.column(f"c{i + 1}")), type_, dims))
-    return list(zip(*columns, strict=True)) if columns else [()] * count
+    if not columns:
+        return [()] * count
+    rows: list[Row] = []
+    some, rest = max(CELLS_AT_ONCE // len(columns), 1), zip(*columns, strict=True)
+    while part := list(islice(rest, some)):
+        rows += part
+    return rows
 
 
 Getter = Callable[[int], Any]

@@ -349,8 +349,8 @@ async def scan_part(
                 rows = []
             if chunk:
                 yield chunk
-            del chunk
             await asyncio.sleep(0)
+            del chunk  # in a turn of its own: rows may be wide
 
 
 def stats(txn: StoreTransaction, shard: ShardId) -> ShardStats:

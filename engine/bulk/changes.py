@@ -25,6 +25,7 @@ from engine.spark.executor import SparkExecutor
 from engine.spark.part_writer import OtherForm
 from engine.writes.insert_bulk import BulkSource
 from pgwire.give_way import openly, paced
+from pgwire.release import let_go
 from planner.errors import SqlError
 from planner.evaluate import Env
 from txn.api import PartJob, WrittenPart
@@ -63,6 +64,8 @@ class BulkChanges(BulkSource):
             for piece in openly(self.table_batches, batch):
                 yield ids[at : at + piece.num_rows], piece
                 at += piece.num_rows
+            if batch.rows is not None:
+                let_go(batch.rows)
 
     async def rest(self) -> list[Row]:
         """Return all rows: they go another way after all."""

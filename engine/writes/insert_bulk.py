@@ -19,6 +19,7 @@ from engine.connection.pieces import FEW_BYTES
 from engine.connection.rows import RowBatch, RowStream
 from engine.slices import pause, rows_at_once
 from pgwire.give_way import give_way, openly
+from pgwire.release import let_go
 from txn.columns import as_stored, column_arrays, column_fields
 from txn.types import Row
 
@@ -86,6 +87,8 @@ class BulkSource:
         async for batch in self.source_batches():
             for one in openly(self.table_batches, batch):
                 yield one
+            if batch.rows is not None:
+                let_go(batch.rows)
 
     async def source_batches(self) -> AsyncIterator[RowBatch]:
         """Yield all of the source's batches, those that ``few`` has read first."""
@@ -128,6 +131,7 @@ class BulkSource:
                 arrays += column_arrays([row[column.attnum - 1] for row in rows], column)
                 give_way()
             made.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+            let_go(values, rows)
         return made
 
     def _same_form(self, batch: Any) -> Any:

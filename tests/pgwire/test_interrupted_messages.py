@@ -10,7 +10,7 @@ import pytest
 
 from pgwire.connection import Connection
 from pgwire.errors import BackendError, ErrorReport
-from pgwire.responder import WireResponder
+from pgwire.responder import LONG_BYTES, WireResponder
 from pgwire.state import SIMPLE
 
 PIECE = b"x" * (256 << 10)
@@ -169,5 +169,34 @@ def test_nothing_follows_a_message_that_will_never_be_whole(fails: int) -> None:
         responder.flush()
         client.read()
         assert b"57014" not in client.taken
+
+    run(body)
+
+
+def test_long_rows_are_handed_on_without_a_copy() -> None:
+    """What is short goes in one write, what is long by itself; the order stays."""
+    written: list[Any] = []
+
+    class Wire(Client):
+        def write(self, data: bytes | bytearray | memoryview, /) -> None:
+            written.append(data)
+
+    async def body() -> None:
+        connection = Connection()
+        connection.state = SIMPLE
+        responder = WireResponder(connection, Wire(), on_idle_output=int, on_input_taken=int)
+        long = bytearray(LONG_BYTES)
+        for rows in (b"D1", long):
+            responder.row_description(())
+            responder.data_rows(rows, 1)
+        responder.flush()
+        assert written[1] is long
+        assert len(written) == 2
+        assert written[0].count(b"T") == 2
+        assert b"D1" in written[0]
+        responder.data_rows(b"D2", 1)
+        responder.data_rows(b"D3", 1)
+        responder.flush()
+        assert written[2] == b"D2D3"
 
     run(body)

@@ -74,7 +74,7 @@ BOUNDED_FORMAT: Final = b"2"
 BOUNDED_ROWS_FORMAT: Final = b"3"
 """Of parts with such arrays inside values of row types; else it is as format 2."""
 _KNOWN: Final = (FORMAT, BOUNDED_FORMAT, BOUNDED_ROWS_FORMAT)
-GATHERED: Final = 32 << 10  # cells of rows that are made in one turn
+GATHERED: Final = 32 << 10  # cells of rows that are made in one turn; more are made in a thread
 _CHUNK_ROWS: Final = 4096  # rows turned into tuples between two chances for other threads
 _TAKE_SHARE: Final = 32  # more than a 32nd of a group wanted: gather by column
 
@@ -167,6 +167,10 @@ class RowGroup:
         """Return several rows of the group."""
         if len(wanted) * _TAKE_SHARE < self.table.num_rows or len(wanted) < 4:
             return [self.row(i, plan) for i in wanted]
+        return self.taken(wanted, plan)
+
+    def taken(self, wanted: Sequence[int], plan: RowPlan) -> list[Row]:
+        """Return several rows of the group by columns. Also for a thread: it changes nothing."""
         return table_rows(self.table.take(pa.array(wanted, pa.int64())), plan)
 
 
@@ -404,16 +408,17 @@ class Part:
     ) -> list[Row]:
         result: list[Row] = [()] * len(positions)
         plan = self._plan(spec)
-        most = max(GATHERED // max(plan.width, 1), 1)
         for number, slots in by_group.items():  # one group at a time: they may not fit together
-            for start in range(0, len(slots), most):
-                if start:
-                    await asyncio.sleep(0)
-                some = slots[start : start + most]
-                group = self._cache.get(self.ref.name, number) or await self._load(number)
-                found = group.rows([positions[i] & self._mask for i in some], plan)
-                for i, row in zip(some, found, strict=True):
-                    result[i] = row
+            group = self._cache.get(self.ref.name, number) or await self._load(number)
+            wanted = [positions[i] & self._mask for i in slots]
+            if (
+                len(wanted) * plan.width > GATHERED
+            ):  # a thousand columns take as long for few rows as for many
+                found = await self._offload(partial(group.taken, wanted, plan))
+            else:
+                found = group.rows(wanted, plan)
+            for i, row in zip(slots, found, strict=True):
+                result[i] = row
         return result
 
     def _gather(

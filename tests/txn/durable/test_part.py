@@ -9,6 +9,7 @@ import inspect
 import random
 from collections.abc import Awaitable
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ from txn.columns import column_arrays, rows_to_table, to_python, value_getter
 from txn.errors import DamagedFile, MissingFile, UnknownFormat
 from txn.keycodec import KeyCodec
 from txn.mvcc.parts import PartState
+from txn.persist import part as part_module
 from txn.persist.blobfs import LocalBlob
 from txn.persist.checksum import write_blocks
 from txn.persist.location import inline
@@ -571,5 +573,40 @@ def test_huge_values_are_compressed_where_that_saves_much(tmp_path: Path) -> Non
         }
         assert {path for path, how in found if how == "UNCOMPRESSED"} == {"c1", "c3"}
         assert {path for path, how in found if how == "ZSTD"} == {"c2", "c4", "c5", "s_row_id", "s_begin"}
+
+    run(body)
+
+
+def test_many_cells_become_rows_in_a_thread_some_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part_module, "GATHERED", 100)
+    monkeypatch.setattr(columns, "CELLS_AT_ONCE", 20)
+    asked: list[int] = []
+    sizes: list[int] = []
+
+    async def offload(work: Any) -> Any:
+        asked.append(1)
+        return work()
+
+    def noted(rest: Any, some: int) -> Any:
+        sizes.append(some)
+        return islice(rest, some)
+
+    async def body() -> None:
+        wide = spec_of(*[P(kind="int32")] * 10)
+        rows = [tuple(range(n, n + 10)) for n in range(200)]
+        part, _ = await make_part(tmp_path, wide, rows)
+        part._offload = offload
+        await now_or_later(part.rows([0], wide))  # its row group is there from now on
+        asked.clear()
+        monkeypatch.setattr(columns, "islice", noted)
+        spread = list(range(0, 200, 2))
+        assert isinstance(part.rows(spread[:10], wide), list)
+        found = part.rows(spread, wide)
+        assert not isinstance(found, list)
+        assert await found == [rows[n] for n in spread]
+        assert asked == [1]
+        assert set(sizes) == {2}
 
     run(body)
