@@ -19,6 +19,7 @@ import heapq
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, AnyStr, Final, TypeVar
 
 from pgwire.give_way import give_way, outside, paced, paced_iter
@@ -573,7 +574,21 @@ def cut_bytes(data: bytes, start: int, end: int | None = None) -> bytes:
     start, end, _ = slice(start, end).indices(len(data))
     if end - start < LONG or end - start == len(data):
         return data[start:end]
-    return joined_bytes([data[at : min(at + PIECE, end)] for at in _paced(range(start, end, PIECE))])
+    return filled_bytes(end - start, _slices(data, start, end))
+
+
+def _slices(data: bytes, start: int, end: int) -> Iterator[bytes]:
+    for at in range(start, end, PIECE):
+        yield data[at : min(at + PIECE, end)]
+
+
+def spliced(data: bytes, start: int, end: int, new: bytes) -> bytes:
+    """Return ``data[:start] + new + data[end:]``, of which nothing is there twice."""
+    start, end = min(start, len(data)), min(end, len(data))
+    total = start + len(new) + len(data) - end
+    if total < LONG:
+        return data[:start] + new + data[end:]
+    return filled_bytes(total, chain(_slices(data, 0, start), (new,), _slices(data, end, len(data))))
 
 
 def mapped_bytes(data: bytes, change: Callable[[bytes], bytes], size: int = 0) -> bytes:

@@ -118,8 +118,11 @@ def parse(text: str | Digits) -> bytes:
 def parse_hex(digits: str) -> bytes:
     """Read hexadecimal digits with white space between pairs; 22023 on bad digits or an odd number of them."""
     try:
-        return long.joined_bytes(
-            [binascii.unhexlify(digits[at : at + PIECE]) for at in paced(range(0, len(digits), PIECE), 1)]
+        if len(digits) <= PIECE:
+            return binascii.unhexlify(digits)
+        return long.filled_bytes(
+            len(digits) // 2,
+            (binascii.unhexlify(digits[at : at + PIECE]) for at in paced(range(0, len(digits), PIECE), 1)),
         )
     except ValueError:
         pass

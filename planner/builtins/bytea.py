@@ -45,7 +45,7 @@ def overlay(data: bytes, new: bytes, start: int, length: int | None = None) -> b
     if start + count >= 2**31:
         raise SqlError("22003", "integer out of range")
     foresee(len(data) + len(new))
-    return long.joined_bytes((substring(data, 1, start - 1), new, substring(data, start + count)))
+    return long.spliced(data, start - 1, max(start + count, 1) - 1, new)
 
 
 def _checked(index: int, size: int) -> int:
@@ -108,7 +108,9 @@ def encode(data: bytes, form: str) -> str:
     match form[:_LONGEST_FORM].lower():
         case "hex":
             foresee(2 * len(data))
-            return long.joined([piece.hex() for piece in long.byte_pieces(data)])
+            return long.filled(
+                2 * len(data), "", (piece.hex() for piece in long.byte_pieces(data, codec.PIECE))
+            )
         case "base64":
             return long.joined(list(_base64_lines(data)), "\n")
         case "escape":

@@ -121,6 +121,8 @@ def test_bytes() -> None:
         same(long.decoded(data), text)
         start, end = rng.randrange(-100, 100), rng.choice([None, rng.randrange(-100, 100)])
         assert long.cut_bytes(data, start, end) == data[start:end]
+        at, to = rng.randrange(100), rng.randrange(100)
+        assert long.spliced(data, at, to, data[:at]) == data[:at] + data[:at] + data[to:]
         assert long.find(data, part, 3) == data.find(part, 3)
         parts = [some(rng, 30).encode() for _ in range(rng.randrange(7))]
         assert long.joined_bytes(parts) == b"".join(parts)
