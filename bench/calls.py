@@ -47,7 +47,7 @@ ITEMS: Final = 300_000
 PAGE_US: Final = 5.0
 """Microseconds of a fresh page by which stretches are judged."""
 FEW_PAGES: Final = 50
-MOST_S: Final = 6.0
+MOST_S: Final = 3.0
 """Processor time after which a call is given up; a loop without a look after twice as long."""
 
 Value = tuple[Any, str]

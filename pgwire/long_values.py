@@ -311,6 +311,12 @@ def replaced(text: str, old: str, new: str) -> str:
 def _windows(text: str, separator: str) -> Iterator[list[str]]:
     """Yield what ``split`` makes of one stretch of a text after the other; the last field of each goes on in the next."""
     at = 0
+    if len(separator) > PIECE // 16:
+        while (end := find(text, separator, at)) >= 0:
+            yield [cut(text, at, end), ""]
+            at = end + len(separator)
+        yield [cut(text, at)]
+        return
     while at < len(text):
         end = min(len(text), at + max(PIECE // 16, 2 * len(separator)))
         fields = text[at:end].split(separator)

@@ -54,7 +54,7 @@ def unpack(value: bytes) -> str:
 
 
 def _unpacked(value: bytes) -> str:
-    return _written(value).decode("utf-8", "surrogatepass")
+    return long.decoded(_written(value), "surrogatepass")
 
 
 def _written(value: bytes) -> bytes:
@@ -68,7 +68,8 @@ _kept = lru_cache(maxsize=4096)(_unpacked)
 
 def key(value: bytes) -> bytes:
     """Return what of a value is compared."""
-    return value[: -4 - int.from_bytes(value[-4:], "big")]
+    end = len(value) - 4 - int.from_bytes(value[-4:], "big")
+    return value[:end] if end < long.LONG else long.cut_bytes(value, 0, end)
 
 
 def receive(data: bytes) -> bytes:

@@ -87,10 +87,10 @@ def check_escapes(text: str) -> None:
     r"""Raise 22P05 for ``\u0000`` and 22P02 for half a surrogate in a text that is JSON."""
     at = find(text, "\\u")
     while 0 <= at < len(text):
-        if _BAD_UNICODE.search(text, at, at + json_long.WINDOW):
+        if _BAD_UNICODE.search(text, at, at + json_long.WINDOW + _ESCAPE):
             _Diagnosis(text, unescape=True).run()
             return
-        at += json_long.WINDOW - _ESCAPE
+        at += json_long.WINDOW
         give_way()
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from pgwire.give_way import give_way
-from pgwire.long_values import joined, run_end
+from pgwire.long_values import cut, joined, run_end
 from pgwire.release import mind_long
 
 WINDOW: Final = 1 << 16
@@ -154,6 +154,24 @@ def decoded(decoder: json.JSONDecoder, text: str, atom: Callable[[str], Any]) ->
     if len(text) <= WINDOW:
         return decoder.decode(text)
     return Reader(text, decoder.raw_decode, atom).value(past_blanks(text, 0))[0]
+
+
+_WHOLE: Final = re.compile(r'(?:[^"]+|"(?:[^"\\]|\\.)*")+')
+_NUMBER: Final = re.compile(r"[-+.0-9eE]*")
+
+
+def whole_parts(text: str) -> Iterator[str]:
+    """Yield a text in parts of about a window in which no string and no number is cut off; a string longer than one is a part."""
+    at = 0
+    while at < len(text):
+        found = _WHOLE.match(text, at, at + WINDOW)
+        if found is None:
+            end = _past_string(text, at)
+        else:
+            end = run_end(_NUMBER, text, found.end())
+        yield cut(text, at, end)
+        at = end
+        give_way()
 
 
 def value_end(text: str, at: int) -> int:

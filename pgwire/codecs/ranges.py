@@ -45,7 +45,17 @@ from pgwire.codecs.range_elements import (
     value_of,
 )
 from pgwire.give_way import PACE, give_way, paced, paced_iter
-from pgwire.long_values import in_order, joined, joined_bytes, joined_bytes_up, joined_up, replaced, run_end
+from pgwire.long_values import (
+    LONG,
+    cut_bytes,
+    in_order,
+    joined,
+    joined_bytes,
+    joined_bytes_up,
+    joined_up,
+    replaced,
+    run_end,
+)
 from pgwire.release import mind_long
 
 _LOWEST, _FIXED, _OTHER, _HIGHEST = 1, 2, 3, 4
@@ -305,7 +315,8 @@ def unpack_multirange(data: bytes) -> list[Span]:
 
 def comparable(data: bytes) -> bytes:
     """Return what is compared of a value that has a tail (``RangeType.tailed``)."""
-    return data[: -4 - int.from_bytes(data[-4:], "big")]
+    end = len(data) - 4 - int.from_bytes(data[-4:], "big")
+    return data[:end] if end < LONG else cut_bytes(data, 0, end)
 
 
 def _key(span: Span) -> tuple[bytes, bytes]:

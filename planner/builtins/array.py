@@ -295,7 +295,7 @@ def _contains(value: Array, part: Array, *, types: Types) -> bool:
     if has_records(types[0]):
         return all(_among(item, value, types[0]) for item in paced(flat(part, types[1])))
     key = _equality(types[0])
-    have = distinct(key(item) for item in flat(value, types[0]) if item is not None)
+    have = distinct(key(item) for item in paced(flat(value, types[0])) if item is not None)
     return all(item is not None and key(item) in have for item in paced(flat(part, types[1])))
 
 
@@ -303,7 +303,7 @@ def _overlaps(a: Array, b: Array, *, types: Types) -> bool:
     if has_records(types[0]):
         return any(_among(item, b, types[1]) for item in paced(flat(a, types[0])))
     key = _equality(types[0])
-    have = distinct(key(item) for item in flat(a, types[0]) if item is not None)
+    have = distinct(key(item) for item in paced(flat(a, types[0])) if item is not None)
     return any(item is not None and key(item) in have for item in paced(flat(b, types[1])))
 
 

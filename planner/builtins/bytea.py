@@ -12,6 +12,7 @@ from typing import Any, Final
 from pgwire import long_values as long
 from pgwire.codecs import bytea as codec
 from pgwire.codecs.encodings import NAMES, canonical, convertible, encoding
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.registry import binary_output, has_codec
 from pgwire.give_way import give_way, outside, paced
 from planner.builtins.large import foresee
@@ -121,7 +122,7 @@ def encode(data: bytes, form: str) -> str:
                 ]
             )
         case _:
-            raise SqlError("22023", f'unrecognized encoding: "{form}"')
+            raise SqlError("22023", quoting("unrecognized encoding: ", form))
 
 
 _LONGEST_FORM: Final = 16
@@ -145,7 +146,7 @@ def decode(text: str, form: str) -> bytes:
         case "escape":
             return _decode_escape(text)
         case _:
-            raise SqlError("22023", f'unrecognized encoding: "{form}"')
+            raise SqlError("22023", quoting("unrecognized encoding: ", form))
 
 
 def _decode_base64(text: str) -> bytes:
@@ -249,7 +250,7 @@ def characters(data: bytes, name: str) -> int:
     """Return the number of characters that bytes in an encoding are. 22021, 22023."""
     found = canonical(name)
     if found is None:
-        raise SqlError("22023", f'invalid encoding name "{name}"')
+        raise SqlError("22023", quoting("invalid encoding name ", name))
     if found == "SQL_ASCII":
         return len(data)
     if not convertible(found):
@@ -267,14 +268,19 @@ def characters(data: bytes, name: str) -> int:
 
 def like(data: bytes, pattern: bytes) -> bool:
     """LIKE on bytes: ``%`` and ``_``, backslash escapes; 22025 when it ends in one."""
-    return like_matcher(pattern.decode("latin-1"))(data.decode("latin-1"))
+    return like_matcher(_characters(pattern))(_characters(data))
+
+
+def _characters(data: bytes) -> str:
+    """Return a character for each byte."""
+    return long.joined([piece.decode("latin-1") for piece in long.byte_pieces(data)])
 
 
 def _like_escape(pattern: bytes, escape: bytes) -> bytes:
     if len(escape) > 1:
         raise SqlError("22025", "invalid escape string", hint="Escape string must be empty or one character.")
     if not escape:
-        return pattern.replace(b"\\", b"\\\\")
+        return long.mapped_bytes(pattern, lambda piece: piece.replace(b"\\", b"\\\\"))
     if escape == b"\\":
         return pattern
     out = bytearray()
@@ -288,7 +294,7 @@ def _like_escape(pattern: bytes, escape: bytes) -> bytes:
             out += b"\\"
         out.append(byte)
         escaped = False
-    return bytes(out)
+    return long.joined_bytes((out,))
 
 
 HASHED_BYTES: Final = 1 << 20

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
@@ -23,7 +24,7 @@ from pgwire.codecs.ranges import comparable, range_type
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.long_arrays import gathered, tupled
-from pgwire.long_values import in_order, stripped
+from pgwire.long_values import in_order, joined_up, stripped
 from pgwire.release import mind_long, release
 from planner.builtins.record_keys import RecordKey, anyhow, equated, ordered
 from planner.builtins.registry import REGISTRY
@@ -124,7 +125,8 @@ def _json_rank(value: Any) -> Any:
     if isinstance(value, list):
         return (4, len(value), mind_long([_json_rank(x) for x in paced(value)]))
     if isinstance(value, dict):
-        pairs = mind_long(in_order(list(value.items()), lambda item: (len(item[0].encode()), item[0])))
+        items = gathered(paced_iter(value.items()))
+        pairs = mind_long(in_order(items, lambda item: (len(item[0].encode()), item[0])))
         return (_OBJECT_RANK, len(pairs), mind_long([(key, _json_rank(item)) for key, item in paced(pairs)]))
     return (2, value)
 
@@ -175,16 +177,29 @@ def _rank_order(a: Any, b: Any) -> int:
     return 0
 
 
-def _freeze(value: Any) -> Any:
-    if isinstance(value, list):
-        return ("a", *(_freeze(x) for x in paced(value)))
-    if isinstance(value, dict):
-        return ("o", frozenset((k, _freeze(v)) for k, v in paced_iter(value.items())))
-    return (type(value).__name__, value)
+_FRACTION: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9]+\.[0-9]+')
+_ZERO_AT_END: Final = re.compile(r"\.[0-9]*0(?![0-9])")
 
 
-def _jsonb_hash(text: str) -> Any:
-    return _freeze(_json_load(text))
+def _without_zeros(found: re.Match[str]) -> str:
+    text = found[0]
+    if text[0] == '"':
+        return text
+    text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def _jsonb_hash(text: str) -> str:
+    """Return the canonical text without what numbers have beyond their value: zeros at the end of a fraction."""
+    if len(text) > json_long.WINDOW:
+        return joined_up([_plain_numbers(part) for part in json_long.whole_parts(text)])
+    return _plain_numbers(text)
+
+
+def _plain_numbers(text: str) -> str:
+    if len(text) > 2 * json_long.WINDOW or _ZERO_AT_END.search(text) is None:  # one long string, or all are
+        return text
+    return _FRACTION.sub(_without_zeros, text)
 
 
 _SORT: dict[int, Key] = {

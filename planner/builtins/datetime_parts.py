@@ -27,6 +27,7 @@ from pgwire.codecs.domain import (
     US_PER_SECOND,
 )
 from pgwire.codecs.interval import show_postgres
+from pgwire.codecs.invalid import quoting
 from planner.builtins.datetime_extract import refuse_unit, unit_of
 from planner.builtins.datetime_values import (
     Interval,
@@ -250,7 +251,7 @@ def _make_timestamptz(session: EvalSession, *parts: Any) -> int:
         if name[:1].isdigit():
             raise SqlError(
                 "22023",
-                f'invalid input syntax for type numeric time zone: "{name}"',
+                quoting("invalid input syntax for type numeric time zone: ", name),
                 hint='Numeric time zones must have "-" or "+" as first character.',
             )
         if name[:1] in "+-" and len(name) > 1:
@@ -260,8 +261,8 @@ def _make_timestamptz(session: EvalSession, *parts: Any) -> int:
                 return us - offset_seconds(name) * US_PER_SECOND
             except Bad as bad:
                 if bad.reason == "zone":
-                    raise SqlError("22023", f'numeric time zone "{name}" out of range') from None
-                raise SqlError("22023", f'time zone "{name}" not recognized') from None
+                    raise SqlError("22023", quoting("numeric time zone ", name, " out of range")) from None
+                raise SqlError("22023", quoting("time zone ", name, " not recognized")) from None
         return us - zone_offset_for_local(name, us) * US_PER_SECOND
     return instant(us, session_zone(session))
 

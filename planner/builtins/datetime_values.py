@@ -14,6 +14,7 @@ from pgwire.codecs.calendar import (
     month_days,
 )
 from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY, US_PER_DAY
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.zone import (
     LONGEST_NAME,
     Zone,
@@ -184,5 +185,5 @@ def zone_offset_at(name: str, us: int) -> int:
         return offset
     found = find_zone(name)
     if found is None:
-        raise SqlError("22023", f'time zone "{name}" not recognized')
+        raise SqlError("22023", quoting("time zone ", name, " not recognized"))
     return found.offset_at(us)

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 from typing import Final
 
+from pgwire.codecs.invalid import quoting
 from pgwire.give_way import give_way, outside
 from pgwire.long_values import encoded
 from planner.builtins.bytea import HASHED_BYTES
@@ -35,7 +36,7 @@ def _algorithm(name: str) -> str:
             return name.lower()
     except ValueError:
         pass
-    raise SqlError("22023", f'Cannot use "{name}": No such hash algorithm')
+    raise SqlError("22023", quoting("Cannot use ", name, ": No such hash algorithm"))
 
 
 @outside(HASHED_BYTES)

@@ -132,7 +132,7 @@ def _picked(pairs: Mapping[str, str | None], key: Any) -> Any:
 
 def _slice(value: bytes, keys: Any) -> bytes:
     pairs = unpack(value)
-    return pack((key, pairs[key]) for key in _texts(keys) if key in pairs)
+    return pack((key, pairs[key]) for key in paced(_texts(keys)) if key in pairs)
 
 
 def _without(value: bytes, keys: Any) -> bytes:

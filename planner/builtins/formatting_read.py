@@ -22,6 +22,7 @@ from pgwire.codecs.calendar import (
     month_days,
 )
 from pgwire.codecs.domain import EPOCH_1970_JDATE, TIMESTAMP_INFINITY, US_PER_DAY
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.text import int_of
 from pgwire.give_way import paced
 from planner.builtins.datetime_values import session_zone
@@ -295,7 +296,7 @@ class _Reader:
 
 
 def _overflow(text: str) -> SqlError:
-    return _error(f'date/time field value out of range: "{text}"', sqlstate="22008")
+    return _error(quoting("date/time field value out of range: ", text), sqlstate="22008")
 
 
 def _year(r: _Read) -> tuple[int, bool]:
@@ -376,7 +377,7 @@ def to_date(text: str, template: str) -> int:
     days = _date(found, text)
     _time(found, text)
     if not in_date_range(days):
-        raise _error(f'date out of range: "{text}"', sqlstate="22008")
+        raise _error(quoting("date out of range: ", text), sqlstate="22008")
     return days
 
 
@@ -384,7 +385,7 @@ def _zone(r: _Read, text: str) -> int:
     """Return seconds east of UTC."""
     hours, minutes = r.get("zone_hour"), r.get("zone_minute")
     if not 0 <= hours <= 15 or not 0 <= minutes <= 59:
-        raise _error(f'time zone displacement out of range: "{text}"', sqlstate="22009")
+        raise _error(quoting("time zone displacement out of range: ", text), sqlstate="22009")
     return r.zone_sign * (hours * 3600 + minutes * 60)
 
 
@@ -435,7 +436,7 @@ def read_moment(text: str, template: str) -> tuple[int, int, int]:
         if zoned:
             raise _error("datetime format is zoned but not timed")
         if not in_date_range(days):
-            raise _error(f'date out of range: "{text}"', sqlstate="22008")
+            raise _error(quoting("date out of range: ", text), sqlstate="22008")
         return DATE, days, 0
     us += days * US_PER_DAY - zone * 1_000_000
     if not -211813488000000000 <= us < TIMESTAMP_INFINITY:

@@ -208,12 +208,12 @@ def size_bytes(text: str) -> int:
     """SQL's ``pg_size_bytes``."""
     m = re.fullmatch(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)\s*", text)
     if not m:
-        raise SqlError("22023", f'invalid size: "{text}"')
+        raise SqlError("22023", quoting("invalid size: ", text))
     powers = {"": 0, "bytes": 0, "kb": 1, "mb": 2, "gb": 3, "tb": 4, "pb": 5}
     unit = m.group(2).lower()
     if unit not in powers:
         raise SqlError(
-            "22023", f'invalid size: "{text}"', detail=f'Invalid size unit: "{m.group(2)}".',
+            "22023", quoting("invalid size: ", text), detail=f'Invalid size unit: "{m.group(2)}".',
             hint='Valid units are "bytes", "kB", "MB", "GB", "TB", and "PB".',
         )  # fmt: skip
     from planner.builtins.integer import check8

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from pgwire.codecs import array
 from pgwire.codecs.int import parse_oid
+from pgwire.codecs.invalid import quoting
 from pgwire.give_way import outside, paced
 from pgwire.long_values import joined, replaced
 from planner.builtins.registry import REGISTRY
@@ -155,7 +156,7 @@ def find_relation(session: EvalSession, text: str) -> RelationDef | None:
         raise SqlError("42601", f"improper relation name (too many dotted names): {text}")
     if len(names) == 3:
         if names[0] != session.database:
-            raise SqlError("0A000", f'cross-database references are not implemented: "{text}"')
+            raise SqlError("0A000", quoting("cross-database references are not implemented: ", text))
         names = names[1:]
     schemas = object_schemas(session, names)
     if len(names) == 2 and session.catalog.schema(schemas[0]) is None:
@@ -331,7 +332,7 @@ def _lookup_in_catalog(session: EvalSession, oid: int, text: str) -> int | None:
     if oid == REGPROC:
         procs = _find_procs(session, text)
         if len(procs) > 1:
-            raise SqlError("42725", f'more than one function named "{text}"')
+            raise SqlError("42725", quoting("more than one function named ", text))
         return procs[0][0] if procs else None
     if oid == REGPROCEDURE:
         return _find_procedure(session, text)
@@ -379,7 +380,7 @@ def named_oid(session: EvalSession | None, oid: int, text: str) -> int:
         if oid == REGOPER:
             message = f"operator does not exist: {text}"
         elif oid == REGCOLLATION:
-            message = f'collation "{text}" for encoding "UTF8" does not exist'
+            message = quoting("collation ", text, ' for encoding "UTF8" does not exist')
         else:
             message = f'{_LABEL[oid]} "{".".join(_names(text, oid))}" does not exist'
         raise SqlError(_MISSING[oid], message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.tsvector import (
     LAST_POSITION,
     MAX_LEXEME_BYTES,
@@ -36,7 +37,7 @@ from planner.textsearch.match import matches
 def _weight(letter: str) -> int:
     found = WEIGHTS.find(letter.upper()) if len(letter) == 1 else -1
     if found < 0:
-        raise SqlError("22023", f'unrecognized weight: "{letter}"')
+        raise SqlError("22023", quoting("unrecognized weight: ", letter))
     return found
 
 
@@ -99,7 +100,7 @@ def filtered(value: bytes, letters: Any) -> bytes:
             raise SqlError("22004", "weight array may not contain nulls")
         found = WEIGHTS.find(letter.upper()) if letter else -1
         if found < 0:
-            raise SqlError("22023", f'unrecognized weight: "{letter}"')
+            raise SqlError("22023", quoting("unrecognized weight: ", letter))
         wanted.add(found)
     kept = ((lexeme, tuple([p for p in places if weight(p) in wanted])) for lexeme, places in walk(value))
     return pack((lexeme, places) for lexeme, places in kept if places)

@@ -11,6 +11,7 @@ from itertools import chain, pairwise
 
 from pgwire.codecs.geometric import Box, Circle, Lseg, Path, Point, Points, less, near, same_point
 from pgwire.give_way import give_way, paced, paced_iter
+from pgwire.release import mind_long
 from planner.builtins.floating import add, div, mul, sub
 from planner.errors import SqlError
 from planner.geometry import areas
@@ -145,10 +146,11 @@ def polygon_of(path: Path) -> Points:
 
 def inside(point: Point, polygon: Points) -> bool:
     """Whether a point is in a polygon or on its border."""
-    around = [(sub(x, point[0]), sub(y, point[1])) for x, y in paced(polygon)]
+    around = mind_long([(sub(x, point[0]), sub(y, point[1])) for x, y in paced(polygon)])
     total = 0
-    for before, (x, y) in paced_iter(zip(around, around[1:] + around[:1], strict=True)):
-        crossed = _crossing(x, y, *before)
+    for number in paced(range(len(around))):
+        x, y = around[number + 1 - len(around)]  # of the last one the first
+        crossed = _crossing(x, y, *around[number])
         if crossed is _ON:
             return True
         total += crossed

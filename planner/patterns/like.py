@@ -13,8 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from pgwire.give_way import paced
 from pgwire.kept import kept
-from pgwire.long_values import joined
+from pgwire.long_arrays import tupled
+from pgwire.long_values import LONG, find, joined_up
+from pgwire.release import mind_long
 from planner.builtins.text import lower
 from planner.errors import SqlError
 from planner.patterns.steps import spend
@@ -50,7 +53,7 @@ class _Segment:
         offset, run = self.anchor
         while True:
             before = at
-            found = s.find(run, at + offset)
+            found = find(s, run, at + offset)
             if found < 0:
                 return -1
             at = found - offset
@@ -69,6 +72,7 @@ class _Reading:
 
     def _begin(self) -> None:
         self._runs: list[tuple[int, str]] = []
+        self._anchor: tuple[int, str] | None = None
         self._text: list[str] = []
         self._length = 0
 
@@ -85,14 +89,17 @@ class _Reading:
     def end(self) -> None:
         """The segment ends."""
         self._end_run()
-        anchor = max(self._runs, key=lambda run: len(run[1]), default=None)
-        self.segments.append(_Segment(tuple(self._runs), self._length, anchor))
+        runs = mind_long(tupled(self._runs))
+        self.segments.append(_Segment(runs, self._length, self._anchor))
         self._begin()
 
     def _end_run(self) -> None:
         if self._text:
-            run = joined(self._text)
-            self._runs.append((self._length - len(run), run))
+            run = joined_up(self._text)
+            placed = (self._length - len(run), run)
+            self._runs.append(placed)
+            if self._anchor is None or len(run) > len(self._anchor[1]):
+                self._anchor = placed
             self._text = []
 
 
@@ -109,6 +116,7 @@ def _read(pattern: str) -> tuple[list[_Segment], bool]:
         if plain is not None:
             reading.text(plain[0])
             i = plain.end()
+            spend(len(plain[0]) >> 2)
             continue
         c = pattern[i]
         if c == "\\":
@@ -123,7 +131,7 @@ def _read(pattern: str) -> tuple[list[_Segment], bool]:
             reading.anything()
         i += 1
     reading.end()
-    return reading.segments, unfinished
+    return mind_long(reading.segments), unfinished
 
 
 @kept(1000)
@@ -137,17 +145,17 @@ def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], boo
         test = like_matcher(lower(pattern))
         return lambda s: test(lower(s))
     segments, unfinished = _read(pattern)
-    first, *middle = segments
+    first, last = segments[0], segments[-1]
     if unfinished:
         return lambda s: _unfinished(segments, s)
-    if not middle:
+    if len(segments) == 1:
         if not first.runs:
             return lambda s: len(s) == first.length
         if first.length == len(first.runs[0][1]):
             return first.runs[0][1].__eq__
         return lambda s: len(s) == first.length and first.fits(s, 0)
-    last = middle.pop()
-    middle = [segment for segment in middle if segment.length]
+    between = paced(range(1, len(segments) - 1))
+    middle = mind_long([segments[number] for number in between if segments[number].length])
     plain = _plain(first, middle, last)
     if plain is not None:
         return plain
@@ -157,7 +165,7 @@ def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], boo
         end = len(s) - last.length
         if at > end or not first.fits(s, 0) or not last.fits(s, end):
             return False
-        for segment in middle:
+        for segment in paced(middle):
             at = segment.find(s, at)
             if at < 0:
                 return False
@@ -169,6 +177,8 @@ def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], boo
 
 def _plain(first: _Segment, middle: list[_Segment], last: _Segment) -> Callable[[str], bool] | None:
     """Return a shorter test for text%, %text and %text%; None for anything else."""
+    if len(middle) > 1:
+        return None
     some = [segment for segment in (first, *middle, last) if segment.length]
     if len(some) != 1 or not some[0].runs or some[0].length != len(some[0].runs[0][1]):
         return None
@@ -177,7 +187,7 @@ def _plain(first: _Segment, middle: list[_Segment], last: _Segment) -> Callable[
         return lambda s: s.startswith(text)
     if last.length:
         return lambda s: s.endswith(text)
-    return lambda s: text in s
+    return lambda s: text in s if len(s) < LONG else find(s, text) >= 0
 
 
 def _unfinished(segments: list[_Segment], s: str) -> bool:

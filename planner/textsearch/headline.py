@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pgwire.codecs import tsquery
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.tsquery import Item, Word
 from pgwire.codecs.tsvector import limited
 from pgwire.give_way import give_way, paced
@@ -75,7 +76,7 @@ def read_options(text: str) -> Options:
     while text[at:].strip():
         match = _OPTION.match(text, at)
         if match is None:
-            raise SqlError("42601", f'invalid parameter list format: "{text}"')
+            raise SqlError("42601", quoting("invalid parameter list format: ", text))
         at = match.end()
         name, lowered = match[1], match[1].lower()
         value = match[4]
@@ -87,13 +88,13 @@ def read_options(text: str) -> Options:
             try:
                 found[_NUMBERS[lowered]] = int(value)
             except ValueError:
-                raise SqlError("22P02", f'invalid input syntax for type integer: "{value}"') from None
+                raise SqlError("22P02", quoting("invalid input syntax for type integer: ", value)) from None
         elif lowered in _TEXTS:
             found[_TEXTS[lowered]] = value
         elif lowered == "highlightall":
             found["highlight_all"] = value.lower() in _TRUE
         else:
-            raise SqlError("22023", f'unrecognized headline parameter: "{name}"')
+            raise SqlError("22023", quoting("unrecognized headline parameter: ", name))
     return Options(**found)
 
 

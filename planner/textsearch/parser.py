@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pgwire.give_way import give_way
+from pgwire.long_values import run_end
 from planner.facts import rows
 from planner.textsearch.states import states
 
@@ -128,6 +129,20 @@ class _Place:
 # what a text mostly consists of: words and blanks that nothing but a plain end follows
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z]+(?=[ \t\n\r,;!?()\"']|\Z)")
 _PLAIN_BLANK: Final = re.compile(r"[ \t\n\r,;!?()\"']+(?=[A-Za-z0-9]|\Z)")
+_LETTERS: Final = re.compile(r"[A-Za-z]*")
+_BLANKS: Final = re.compile(r"[ \t\n\r,;!?()\"']*")
+_WINDOW: Final = 1 << 16
+"""Characters of a plain token that are looked at in one call."""
+
+
+def _plain_end(text: str, at: int, plain: re.Pattern[str], characters: re.Pattern[str]) -> int | None:
+    """Return where a plain token ends, of ``characters``, None where none begins here."""
+    stop = at + _WINDOW
+    found = plain.match(text, at, stop)
+    if found is None or found.end() < stop:
+        return None if found is None else found.end()
+    end = run_end(characters, text, stop)
+    return end if plain.match(text, end - 1) is not None else None
 
 
 def _forget(place: _Place) -> None:
@@ -157,14 +172,14 @@ class _Parser:
         self.start = place.at
         place.pushed = -1
         if place.state == self.base and not self.ignore and not self.want_host:
-            plain = _PLAIN_WORD.match(text, place.at)
+            last = _plain_end(text, place.at, _PLAIN_WORD, _LETTERS)
             kind = 1
-            if plain is None:
-                plain = _PLAIN_BLANK.match(text, place.at)
+            if last is None:
+                last = _plain_end(text, place.at, _PLAIN_BLANK, _BLANKS)
                 kind = 12
-            if plain is not None:
-                self.length, self.type = plain.end() - place.at, kind
-                place.at = plain.end()
+            if last is not None:
+                self.length, self.type = last - place.at, kind
+                place.at = last
                 return True
         while True:
             give_way()

@@ -11,7 +11,10 @@ import pytest
 import pgwire.give_way
 from pgwire import long_sets
 from pgwire.codecs import hstore, json_long
+from pgwire.codecs.json import parse_jsonb
 from planner.builtins import json_values
+from planner.builtins.compare import hash_key, sort_key
+from planner.facts import JSONB
 from planner.textsearch import documents
 
 CHARACTERS = 'ab "\\\n{}[],:é\U0001f600\x07'
@@ -63,6 +66,27 @@ def test_windows_change_nothing(monkeypatch: pytest.MonkeyPatch, window: int, la
                 assert json.loads(str(json_values.element(text, -1))) == value[-1]
         if isinstance(value, dict):
             assert {key: json.loads(item) for key, item in json_values.members(text)} == value
+
+
+@pytest.mark.parametrize("window", [6, 1 << 16])
+def test_equal_documents_have_one_key(monkeypatch: pytest.MonkeyPatch, window: int) -> None:
+    monkeypatch.setattr(json_long, "WINDOW", window)
+    key = hash_key(JSONB)
+    assert key is not None
+    texts = [parse_jsonb(json.dumps(value)) for value in DOCUMENTS]
+    texts += [
+        parse_jsonb(text)
+        for text in (
+            "1", "1.0", "1.00", "-0", "0", "-0.0", "0.50", "0.5", "10", "1e1", "100", "10.0", '"1.0"', '"1"', "1.000000000000000000001",
+            '["x 1.0", 1.0, {"a.0": [2.50]}]', '["x 1.0", 1, {"a.0": [2.5]}]', '["x 1", 1, {"a.0": [2.5]}]', r'"\\"', r'["\\", 1.0]',
+        )
+    ]  # fmt: skip
+    order = sort_key(JSONB)
+    assert order is not None
+    found = [(text, key(text), order(text)) for text in texts]
+    for one, one_key, one_order in found:
+        for other, other_key, other_order in found:
+            assert (one_key == other_key) is (one_order == other_order), (one, other)
 
 
 def test_headlines_change_strings_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,9 +151,9 @@ def test_a_long_document_lets_others_in(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(pgwire.give_way, "perf_counter", clock)
     for text in (
-        "[" + ", ".join(['"word"'] * 100_000) + "]",
-        '"' + "word " * 200_000 + '"',
-        '{"a": [' + "1, " * 200_000 + "1]}",
+        "[" + ", ".join(['"word"'] * 25_000) + "]",
+        '"' + "word " * 50_000 + '"',
+        '{"a": [' + "1, " * 60_000 + "1]}",
     ):
         for work in (json_values.load, lambda given: list(documents.texts(given, documents.STRINGS))):
             looks = 0

@@ -256,3 +256,20 @@ def test_a_logarithm_near_one_is_as_exact_as_the_contexts(zeros: int) -> None:
     for signed in (x, 2 - x):
         found, exact = numeric._ln(signed, 60), Context(prec=60).ln(signed)
         assert abs(found - exact) <= abs(exact).scaleb(-58)
+
+
+@pytest.mark.parametrize(
+    "given", ["ab" * 40 + " c", "a" * 64, "a" * 65 + "1", " " * 70 + "x", " " * 70 + ".", "a" * 63 + "-b"]
+)
+def test_plain_tokens_end_where_they_do_in_one_look(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    whole = list(tokens(given))
+    monkeypatch.setattr(parser, "_WINDOW", 16)
+    assert list(tokens(given)) == whole
+
+
+def test_long_separators_split_as_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_values, "PIECE", 64)
+    for given in ("aXYZWVb" * 3, "XYZWV", "a", "aXYZWVXYZWV"):
+        assert long_values.split(given * 4, "XYZWV" * 2) == (given * 4).split("XYZWV" * 2)
+        assert long_values.replaced(given * 40, "XYZWV", "-") == (given * 40).replace("XYZWV", "-")
+        assert long_values.field(given * 4, "XYZWV", 1) == [*(given * 4).split("XYZWV"), ""][1]
