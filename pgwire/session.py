@@ -489,7 +489,8 @@ class Session:
     async def _others_turn(self) -> None:
         await asyncio.sleep(0)
         self._between = False
-        if self.responder.paused:
+        # What is passed over answers nothing, and its Sync ends the statement, for those who look as well.
+        if self.responder.paused and self.connection.state is not SKIP_UNTIL_SYNC:
             await self.responder.drain()
 
     def _withdraw(self) -> Step | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -13,8 +14,10 @@ import pytest
 from engine.reads.planning import LONG_TEXT
 from pgwire.give_way import give_way
 from planner.errors import SqlError
+from tests.hostile.talk import bind, execute, frame, parse
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
+from tests.support.fields import connect
 from tests.support.server import ServerProcess
 from txn.persist.memory import MemoryDisk
 
@@ -103,3 +106,26 @@ def test_a_thread_that_nobody_waits_for_ends(place: str, monkeypatch: pytest.Mon
         assert await asyncio.to_thread(ended.wait, 20)
 
     run(body)
+
+
+@pytest.mark.parametrize("behind", [[], [parse("SELECT 1"), bind(), execute()], [frame(b"H")] * 3])
+def test_a_cancelled_statement_has_ended_though_its_client_reads_nothing(
+    server: ServerProcess, behind: list[bytes]
+) -> None:
+    """What follows it in its batch is passed over meanwhile, up to Sync."""
+    client, watcher = connect(server.port), connect(server.port)
+    sql = "SELECT repeat('x', 100000) FROM generate_series(1, 1000)"
+    client.send_raw(b"".join([parse(sql), bind(), execute(), *behind, frame(b"S")]))
+    active = f"SELECT 1 FROM pg_stat_activity WHERE pid = {client.key[0]} AND state = 'active'"
+    client._socket.recv(1, socket.MSG_PEEK)
+    time.sleep(0.3)  # all that it may send before somebody reads is on its way
+    assert watcher.run(active).rows
+    client.cancel()
+    until = time.monotonic() + 20
+    while watcher.run(active).rows:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    kinds = [kind for kind, _body in client.until_ready() if kind != b"D"]
+    assert kinds == [b"1", b"2", b"E", b"Z"]
+    client.close()
+    watcher.close()
