@@ -415,7 +415,7 @@ def bytea() -> Group:
         Attack("UPDATE … RETURNING *", reads("UPDATE digits SET id = id + 1 RETURNING *")),
         Attack("ON CONFLICT", reads("INSERT INTO digits SELECT * FROM digits ON CONFLICT (id) DO UPDATE SET d = excluded.d")),
         Attack("a variable", reads(variable)),
-        Attack("a trigger", reads(trigger, "CREATE TRIGGER t BEFORE UPDATE ON digits FOR EACH ROW EXECUTE FUNCTION same()", "UPDATE digits SET id = id + 1")),
+        Attack("a trigger", reads(trigger, "CREATE TRIGGER t BEFORE UPDATE ON digits FOR EACH ROW EXECUTE FUNCTION same()", "UPDATE digits SET id = id + 1", "DROP FUNCTION same CASCADE")),
         Attack("dump and restore", dump_and_restore("digits")),
     ])  # fmt: skip
 
