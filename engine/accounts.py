@@ -44,6 +44,8 @@ T = TypeVar("T")
 
 LITTLE: Final = 8
 """A statement that has taken less than its share divided by this is not refused for what the process has."""
+OF_MANY: Final = 64
+"""The same where statements have taken more than one's share together: then it is they that fill the process, however little each of them has."""
 WITHIN_A_CALL: Final = 2
 """How many of its shares a statement may have within one call."""
 LOOKS_S: Final = 0.005
@@ -97,7 +99,7 @@ class Statements:
     Attributes:
         limit: bytes that all may take together.
         each: bytes that one may take.
-        ceiling: bytes in memory of the server's processes, mapped files included, past which a statement that has taken more than ``LITTLE`` of its share takes no more.
+        ceiling: bytes in memory of the server's processes, mapped files included, past which a statement that has taken more than a little of its share (``LITTLE``, ``OF_MANY``) takes no more.
         taken: bytes taken now.
         lent: bytes that processes beside the server may take for them now (``engine.loop.outside``).
         beside: bytes that all processes beside the server had when they were last looked at (``engine.loop.ceiling``).
@@ -297,7 +299,7 @@ class Account:
         limit = self.limit * shares
         more_of_all = more + statements.lent
         high = (
-            self.taken + more > self.limit // LITTLE
+            self.taken + more > self.limit // (LITTLE if statements.taken <= statements.each else OF_MANY)
             and self._base + self._mapped + statements.elsewhere + more > statements.ceiling
         )
         if (

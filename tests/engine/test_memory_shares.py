@@ -302,6 +302,9 @@ def test_what_others_left_inside_the_process_counts_up_to_its_ceiling(
     little.begins()
     process = 608
     little.check()
+    statements.taken += statements.each  # by many others, a little each
+    with pytest.raises(SqlError):
+        little.check()
 
 
 def test_the_next_statement_waits_and_then_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
