@@ -116,6 +116,7 @@ select 1 collate "C";
 select a collate "C" collate "POSIX" from c1;
 select a collate pg_catalog."C" from c1;
 select a collate public."C" from c1;
+drop policy pp on c1;
 alter table c1 alter column a type text collate "POSIX";
 drop index ci1, ci2, ci3, ci4, ci6, ci7, ci8, ci9, ci10;
 select a from c1 where a like 'x%' collate "C" and a like 'x%' collate "POSIX";
