@@ -44,8 +44,10 @@ T = TypeVar("T")
 
 LITTLE: Final = 8
 """A statement that has taken less than its share divided by this is not refused for what the process has."""
-OF_MANY: Final = 64
-"""The same where statements have taken more than one's share together: then it is they that fill the process, however little each of them has."""
+OF_ALL: Final = 4
+"""What all statements together may have so, in shares of one; then it is they that fill the process, however little each of them has."""
+LEAST: Final = 512
+"""What each may have even then: somebody has to look, and end others."""
 WITHIN_A_CALL: Final = 2
 """How many of its shares a statement may have within one call."""
 LOOKS_S: Final = 0.005
@@ -86,11 +88,22 @@ def return_large(limit: int) -> None:
         mallopt(_M_ARENA_MAX, min(max(limit // OF_ARENA, 2), 1 << 20))
 
 
+_left = 0  # what the process had when it last gave back, or has had since
+GROWN_BYTES: Final = 4 << 20
+"""How much the process has to have grown since it gave back, to do so again."""
+
+
 def give_back() -> None:
-    """Let go of memory that is free inside the process: some milliseconds, so only before somebody is refused."""
+    """Let go of memory that is free inside the process: some milliseconds, so only before somebody is refused, and where it has grown since the last time."""
+    global _left
+    has = resident_bytes()[0]
+    _left = min(_left, has)
+    if 0 < has < _left + GROWN_BYTES:
+        return
     pa.default_memory_pool().release_unused()
     if _trim is not None:
         _trim(0)
+    _left = resident_bytes()[0]
 
 
 class Statements:
@@ -99,7 +112,7 @@ class Statements:
     Attributes:
         limit: bytes that all may take together.
         each: bytes that one may take.
-        ceiling: bytes in memory of the server's processes, mapped files included, past which a statement that has taken more than a little of its share (``LITTLE``, ``OF_MANY``) takes no more.
+        ceiling: bytes in memory of the server's processes, mapped files included, past which a statement that has taken more than a little of its share (``little``) takes no more.
         taken: bytes taken now.
         lent: bytes that processes beside the server may take for them now (``engine.loop.outside``).
         beside: bytes that all processes beside the server had when they were last looked at (``engine.loop.ceiling``).
@@ -126,6 +139,10 @@ class Statements:
     def elsewhere(self) -> int:
         """Bytes of the processes beside the server, as far as they have them or may yet."""
         return max(self.lent, self.beside)
+
+    def little(self, limit: int) -> int:
+        """Return up to how many bytes a statement with a share of ``limit`` goes on where the processes are past the ceiling."""
+        return min(limit // LITTLE, max(self.each // OF_ALL - self.taken, limit // LEAST))
 
     def lend(self, account: Account | None, most: int) -> int:
         """Return how many bytes a process may take for a statement, up to ``most``: what the statement may still have, and the server.
@@ -299,7 +316,7 @@ class Account:
         limit = self.limit * shares
         more_of_all = more + statements.lent
         high = (
-            self.taken + more > self.limit // (LITTLE if statements.taken <= statements.each else OF_MANY)
+            self.taken + more > statements.little(self.limit)
             and self._base + self._mapped + statements.elsewhere + more > statements.ceiling
         )
         if (

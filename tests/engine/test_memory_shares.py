@@ -302,9 +302,31 @@ def test_what_others_left_inside_the_process_counts_up_to_its_ceiling(
     little.begins()
     process = 608
     little.check()
-    statements.taken += statements.each  # by many others, a little each
+    statements.taken += statements.each // 4 - 16  # by many others, a little each; 8 are its own
+    little.check()
+    statements.taken += 1
     with pytest.raises(SqlError):
         little.check()
+
+
+def test_many_statements_with_a_little_each_do_not_go_past_the_ceiling_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(accounts, "resident_bytes", lambda: (100, 0))
+    monkeypatch.setattr(accounts, "give_back", lambda: None)
+    statements = Statements(limit=200 << 20, each=100 << 20, ceiling=1)
+    accounts_, charged = [Account(statements) for _ in range(100)], 0
+    for one in accounts_:
+        try:
+            for _ in range(20):
+                one.charge(1 << 20, True)
+                one.taken += 1 << 20  # as if it were measured
+                statements.taken += 1 << 20
+                charged += 1
+        except SqlError:
+            continue
+    assert charged == 25
+    assert statements.little(100 << 20) == (100 << 20) // 512
 
 
 def test_the_next_statement_waits_and_then_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
