@@ -16,12 +16,15 @@ from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax
 from pgwire.codecs.text import int_of
-from pgwire.give_way import outside, paced
+from pgwire.give_way import give_way, outside, paced
 from pgwire.long_values import joined_up
+from pgwire.release import mind_long
 
 _TID: Final = re.compile(r"[^(),]*[(,](?:[ \t-\r]*([+-]?[0-9]+))?,(?:[ \t-\r]*([+-]?[0-9]+))?\)")
 _TID_WIRE: Final = struct.Struct(">IH")
 _NEEDS_QUOTES: Final = re.compile(r'[(),"\\\s]|\A\Z')
+_STRETCH: Final = 1 << 13
+"""Characters of a list of numbers that are split at once."""
 _LONG: Final = 1 << 16
 """Characters of a text up to which it is read here."""
 
@@ -70,7 +73,18 @@ def vector_reader(element: Callable[[str], int]) -> Callable[[str], tuple[int, .
     """Return the reader of ``1 2 3`` (int2vector, oidvector)."""
 
     def parse(text: str) -> tuple[int, ...]:
-        return tuple([element(part) for part in paced(text.split(), 1024)])
+        items: list[int] = []
+        at, step = 0, _STRETCH
+        while at < len(text):
+            stretch = text[at : at + step]
+            parts = stretch.split()
+            at += len(stretch)
+            if at < len(text) and not stretch[-1].isspace():  # the last one goes on behind it
+                at -= len(parts.pop())
+            step = _STRETCH if parts or stretch.isspace() else 2 * step
+            items += map(element, parts)
+            give_way()
+        return mind_long(tuple(items))
 
     return parse
 

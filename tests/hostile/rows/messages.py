@@ -48,7 +48,8 @@ def small_chunks(talk: Talk, n: int) -> None:
     client.send_raw(b"Q" + struct.pack("!I", n + 4 + len("SELECT length('')") + 1) + b"SELECT length('")
     talk.send(client, (piece for _ in range(n // 8000)))
     talk.send(client, [b"x" * (n % 8000) + b"')\0"])
-    assert not talk.states(client)
+    states = talk.states(client)
+    assert states in ([], ["53200"]), states  # of a statement's share it may take a quarter
 
 
 def byte_by_byte(talk: Talk, n: int) -> None:
@@ -284,7 +285,7 @@ def encodings(talk: Talk, n: int) -> None:
     client.run("SET client_encoding = 'SJIS'")
     talk.send(client, [frame(b"Q", b"SELECT length('" + b"\x82\xa0" * n + b"\x82')\0")])
     states = talk.states(client)
-    assert states in (["22021"], []), states
+    assert states in (["22021"], [], ["53200"]), states
 
 
 def binary_array(talk: Talk, n: int) -> None:
