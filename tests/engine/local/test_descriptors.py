@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import get_ident
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -127,7 +129,6 @@ def test_a_file_of_a_cursor_is_counted(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(descriptors, "ROOM_S", 0.01)
 
     async def main() -> None:
-        shared = of(OPENED, monkeypatch)
         assert shared.take_now(OPENED - 1)
         made = [kept_rows.KeptRows(tmp_path, list, most=lambda: 1, descriptors=shared) for _ in range(2)]
         for _ in range(3):
@@ -136,12 +137,28 @@ def test_a_file_of_a_cursor_is_counted(tmp_path: Path, monkeypatch: pytest.Monke
         with pytest.raises(SqlError, match=f"{OPENED} of {OPENED} file descriptors") as refused:
             await made[1].add(RowBatch(rows=[(1,)]))
         assert refused.value.sqlstate == "53000"
-        made[0].close()
+        await closed(made[0])
         await made[1].add(RowBatch(rows=[(1,)]))
         assert await made[1].rows(0, 1) == [(1,)]
-        made[1].close()
-        assert shared.taken == OPENED - 1
+        await closed(made[1])
 
+    async def closed(one: kept_rows.KeptRows) -> None:
+        """Close it; its file is, too, in a thread, as that frees what is in it, and its descriptor is free then."""
+        threads: list[int] = []
+        file, real = one._file, one._file.close  # type: ignore[union-attr]
+        monkeypatch.setattr(
+            one, "_file", SimpleNamespace(close=lambda: (threads.append(get_ident()), real()))
+        )
+        one.close()
+        assert shared.taken == OPENED
+        async with asyncio.timeout(60):
+            while shared.taken == OPENED:
+                await asyncio.sleep(0.001)
+        assert shared.taken == OPENED - 1
+        assert file.closed  # type: ignore[union-attr]
+        assert threads != [get_ident()]
+
+    shared = of(OPENED, monkeypatch)
     asyncio.run(main())
 
 
