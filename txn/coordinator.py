@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from txn.compaction import Written
 from txn.encode import written_shards
 from txn.errors import LockTarget, TxnError, WriteConflict
+from txn.history_limit import HistoryLimit
 from txn.holds import Hold, Serials
 from txn.locks.granule import Granule, describe
 from txn.locks.policy import Policy
@@ -150,6 +151,7 @@ class Coordinator:
         self.feed = default.feed
         self.committing: dict[TxnId, StoreTransaction] = {}
         self.active: dict[TxnId, StoreTransaction] = {}
+        self._history_limit = HistoryLimit(options.hot_bytes // 2)
         self.start_holds: list[Hold] = []  # keep all that recovery found, in each timeline; see TxnOptions
         self.on_taken_away: Callable[[Hold], None] = lambda _hold: None
         self.failure: TxnError | None = None
@@ -660,13 +662,19 @@ class Coordinator:
     def forgetting(self) -> Generator[None, None, None]:
         """Drop schemas, generations and indexes of all shards that nobody at or above the low watermark uses, in slices: once a second."""
         domains = {history.domain for history in self.shards.values()}
-        watermarks = {domain: domain.low_watermark() for domain in domains}  # which only rise meanwhile
+        limit = self._history_limit
+        # which only rise meanwhile
+        watermarks = {domain: domain.low_watermark(limit.beyond(domain)) for domain in domains}
+        kept: dict[Domain, list[int]] = {}
         for shard, history in list(self.shards.items()):
             watermark = watermarks.get(history.domain)
             if watermark is not None and self.shards.get(shard) is history:
                 self._forget_history(shard, history, watermark)
+                if len(history.entries) > 1:
+                    kept.setdefault(history.domain, []).extend(e.begin for e in history.entries[1:])
             if over():
                 yield
+        limit.seen(kept)
         if self.timelines.left:
             used = {history.domain for history in self.shards.values()}
             self.timelines.left = [t for t in self.timelines.left if t in used or len(t.holds)]

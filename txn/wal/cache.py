@@ -11,7 +11,6 @@ hundred commits, and the answer may be up to 63 entries early, which is harmless
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 
 from txn.types import ShardId
@@ -29,7 +28,7 @@ class LogMap:
         self.bytes = 0
         self._gone = 0  # bytes of trimmed entries
         self._segment_bytes: dict[int, int] = {}
-        self._dirty: dict[ShardId, deque[int]] = {}
+        self._dirty: dict[ShardId, list[int]] = {}
         self._last_write: dict[ShardId, int] = {}  # exact; same keys as _dirty
         self._flushed: dict[ShardId, int] = {}
 
@@ -45,7 +44,7 @@ class LogMap:
             self._last_write[shard] = seq
             segments = self._dirty.get(shard)
             if segments is None:
-                self._dirty[shard] = deque((segment,))
+                self._dirty[shard] = [segment]
             elif segments[-1] != segment:
                 segments.append(segment)
 
@@ -64,8 +63,10 @@ class LogMap:
             del self._dirty[shard], self._last_write[shard]
             return
         # All entries of a segment that ends at or below ``through`` are covered; the last segment does not.
-        while ((segments[0] + 1) << _SEGMENT_BITS) - 1 <= through:
-            segments.popleft()
+        covered = 0
+        while ((segments[covered] + 1) << _SEGMENT_BITS) - 1 <= through:
+            covered += 1
+        del segments[:covered]
 
     def holds(self, shard: ShardId) -> int | None:
         """Return the lowest entry that the shard may still need, None if it needs none."""

@@ -1,0 +1,62 @@
+"""What dropped and changed tables keep for readers of the past has a bound: retention gives way, memory does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.durable import run
+from tests.support.store import make_table, now, open_memory_store, spec
+from txn.coordinator import TxnOptions
+from txn.errors import ReadBelowSince
+from txn.history_limit import CHANGE_BYTES
+from txn.slices import at_once
+from txn.types import ShardId, Timestamp
+
+MOST = 10
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_the_oldest_changes_go_once_there_are_too_many(held: bool, caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        options = TxnOptions(retention_ms=3_600_000, hot_bytes=2 * MOST * CHANGE_BYTES)
+        store = await open_memory_store(options=options)
+        at: list[Timestamp] = []
+
+        async def come_and_go(first: int, count: int) -> None:
+            for number in range(first, first + count):
+                shard = ShardId(100 + number)
+                at.append(await make_table(store, [(number, 0, "")], spec(shard)))
+                txn = store.begin()
+                await now(txn.drop_shard(shard))
+                await now(txn.commit())
+
+        def there(number: int) -> bool:
+            try:
+                txn = store.begin(read_only=True, at=at[number])
+            except ReadBelowSince:
+                return False
+            txn.rollback()
+            return True
+
+        await come_and_go(0, MOST)
+        reader = store.begin(read_only=True, at=at[2]) if held else None
+        for _ in range(2):
+            at_once(store.core.forgetting())
+        assert there(0)
+        assert len(store.core.shards) == MOST
+        await come_and_go(MOST, 2 * MOST)
+        for _ in range(2):  # what is too much is seen, then goes
+            at_once(store.core.forgetting())
+        if reader is not None:
+            assert there(2)
+            assert len(store.core.shards) >= 3 * MOST - 3, "what a reader needs, and all that is later"
+            reader.rollback()
+            at_once(store.core.forgetting())
+        assert [there(number) for number in (2 * MOST - 1, 2 * MOST + 1)] == [False, True]
+        changed = [history for history in store.core.shards.values() if len(history.entries) > 1]
+        assert len(changed) == MOST
+        assert caplog.text.count("the past is not kept") == 1
+        store.validate()
+        await store.close()
+
+    run(body)
