@@ -70,14 +70,15 @@ def _rule(session: EvalSession, oid: int) -> str | None:
 
 
 def _default(session: EvalSession, oid: int) -> str | None:
-    owner, number = divmod(oid & 0x7FFF_FFFF, 1601)  # engine.catalog.dependency_rows.attrdef_oid
-    table = session.catalog.relation_by_oid(owner)
-    column = (
-        None if table is None else next((c for c in table.live if table.number(c.attnum) == number), None)
-    )
-    if table is None or column is None:
-        return None
-    return f"default value for column {column.name} of {relation_words(session, table)}"
+    # engine.catalog.dependency_rows.attrdef_oid keeps 31 bits: which table it is of, from the 1,341,354th oid on, is found by trying
+    for whole in range(oid & 0x7FFF_FFFF, 1601 << 30, 1 << 31):
+        owner, number = divmod(whole, 1601)
+        table = session.catalog.relation_by_oid(owner)
+        if table is not None:
+            column = next((c for c in table.live if table.number(c.attnum) == number), None)
+            if column is not None:
+                return f"default value for column {column.name} of {relation_words(session, table)}"
+    return None
 
 
 _NEW: Final = {"r": "relations", "S": "sequences", "f": "functions", "T": "types", "n": "schemas"}
