@@ -755,7 +755,7 @@ def _in_slices(
 ) -> Iterator[None]:
     """Apply operations, fewer in a slice where there are many indexes, or rows have many keys in one."""
     rows = max(min(STAGE_ROWS, SLICE_ENTRIES // (1 + len(live.indexes))), 1)
-    inverted = [index for index in live.indexes.values() if index.definition.inverted]
+    inverted = [index for index in live.indexes.values() if index.make.long is not None]
     step = 1 if inverted else min(STEP_ROWS, rows)
     pause = Slice(rows // step, look=1)
     for start in range(0, len(ops), step):

@@ -360,7 +360,8 @@ def change(
     entered: list[tuple[IndexView, IndexKey, Row]] = []
     staged: list[tuple[RowId, Row | None, int]] = []
     pause = Slice(_chunk(view, len(changes))) if len(changes) > 1 else None
-    longs = [] if exclusive else longs_of(view.index_views())
+    indexes = view.index_views()
+    longs = [] if exclusive else longs_of(indexes)
     for (row_id, row), base in zip(changes, bases, strict=True):
         if base is None:
             continue
@@ -372,10 +373,12 @@ def change(
                 with held(longs, row, old) as making:
                     for _ in making:
                         yield asyncio.sleep(0)
-                    if _enters_key(view, row, old, exclusive):
-                        yield from _lock_changed(txn, view, row_id, row, old, exclusive, entered)
-            elif _enters_key(view, row, old, exclusive):
-                yield from _lock_changed(txn, view, row_id, row, old, exclusive, entered)
+                    yield from _lock_changed(txn, view, indexes, row_id, row, old, exclusive, entered)
+            else:
+                for index in indexes:  # as ``_lock_changed``, which most changes do not come to
+                    if not (exclusive and index.inverted) and index.of_row(row) != index.of_row(old):
+                        yield from _lock_changed(txn, view, indexes, row_id, row, old, exclusive, entered)
+                        break
         staged.append((row_id, row, base[1]))
         if pause is not None and pause.over():
             yield asyncio.sleep(0)
@@ -402,24 +405,22 @@ def change(
     return found
 
 
-def _enters_key(view: View, row: Row, old: Row, exclusive: bool) -> bool:
-    """Tell whether a row enters a key that has to be locked or looked at."""
-    for index in view.index_views():
-        if not (exclusive and index.inverted) and index.of_row(row) != index.of_row(old):
-            return True
-    return False
-
-
 def _lock_changed(
     txn: StoreTransaction,
     view: View,
+    indexes: Sequence[IndexView],
     row_id: RowId,
     row: Row,
     old: Row,
     exclusive: bool,
     entered: list[tuple[IndexView, IndexKey, Row]],
 ) -> Steps[None]:
-    """Lock what a row enters that has other keys than it had."""
+    """Lock what a row enters that has other keys than it had, where that has to be locked or looked at."""
+    for index in indexes:
+        if not (exclusive and index.inverted) and index.of_row(row) != index.of_row(old):
+            break
+    else:
+        return
     if not exclusive and _leaves_key(view, row, old):
         yield from txn.lock((view.shard, row_id), X)
     yield from lock_keys(txn, view, row, old, exclusive, entered)

@@ -148,7 +148,7 @@ class Generation:
             padding = self.padding
             width = padding.width
             of_row = index.make.of_row
-            inverted = index.definition.inverted
+            inverted = index.make.long is not None
             for row_id in (ids,) if isinstance(ids, int) else ids:
                 head = version = self.rows.get(row_id)
                 while version is not None and version.begin > ts:
