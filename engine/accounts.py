@@ -89,21 +89,24 @@ def return_large(limit: int) -> None:
 
 
 _left = 0  # what the process had when it last gave back, or has had since
+_gave_at = 0.0  # perf_counter() then
 GROWN_BYTES: Final = 4 << 20
-"""How much the process has to have grown since it gave back, to do so again."""
+"""How much the process has to have grown since it gave back, to do so again at once."""
+AGAIN_S: Final = 0.1
+"""After which it does so again in any case: what was used then may be free by now."""
 
 
 def give_back() -> None:
-    """Let go of memory that is free inside the process: some milliseconds, so only before somebody is refused, and where it has grown since the last time."""
-    global _left
+    """Let go of memory that is free inside the process: some milliseconds, so only before somebody is refused, and not over and over for nothing."""
+    global _left, _gave_at
     has = resident_bytes()[0]
     _left = min(_left, has)
-    if 0 < has < _left + GROWN_BYTES:
+    if 0 < has < _left + GROWN_BYTES and perf_counter() < _gave_at + AGAIN_S:
         return
     pa.default_memory_pool().release_unused()
     if _trim is not None:
         _trim(0)
-    _left = resident_bytes()[0]
+    _left, _gave_at = resident_bytes()[0], perf_counter()
 
 
 class Statements:

@@ -56,6 +56,22 @@ def test_processes_are_counted_while_they_run() -> None:
     assert private_bytes_of(process.pid) == 0
 
 
+def test_what_has_become_free_since_is_given_back_before_anybody_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The process need not have grown for that: a statement has ended, and what it had is free inside."""
+    has, now, trimmed = [100 * MB], [10.0], []
+    monkeypatch.setattr(accounts, "resident_bytes", lambda: (has[0], 0))
+    monkeypatch.setattr(accounts, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(accounts, "_trim", lambda _: trimmed.append(now[0]))
+    monkeypatch.setattr(accounts, "_left", 0)
+    monkeypatch.setattr(accounts, "_gave_at", 0.0)
+    for at, mb in ((10.0, 100), (10.05, 101), (10.06, 105), (10.1, 104), (10.2, 104)):
+        now[0], has[0] = at, mb * MB
+        accounts.give_back()
+    assert trimmed == [10.0, 10.06, 10.2]
+
+
 def test_what_is_free_goes_back_near_the_ceiling_once_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[int] = []
     has = [100 * MB]
