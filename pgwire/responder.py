@@ -314,11 +314,15 @@ class WireResponder:
                 if self._kept_back():
                     return
                 self._unsure = False
-            data = out[0] if len(out) == 1 else b"".join(out) if self._size < LONG_BYTES else None
-            pieces = (data,) if data is not None else tuple(_pieces(out))
-            out.clear()
-            if not self.lost:
-                for piece in pieces:
+            if len(out) == 1 or self._size < LONG_BYTES:
+                data = out[0] if len(out) == 1 else b"".join(out)
+                out.clear()
+                if not self.lost:
+                    self.transport.write(data)
+            else:
+                pieces = tuple(_pieces(out))
+                out.clear()
+                for piece in () if self.lost else pieces:
                     self.transport.write(piece)
         self._size = 0
 

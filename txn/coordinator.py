@@ -16,7 +16,6 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from txn.compaction import Written
@@ -27,19 +26,18 @@ from txn.holds import Hold, Serials
 from txn.locks.granule import Granule, describe
 from txn.locks.policy import Policy
 from txn.locks.table import LockTable
+from txn.mvcc.applying import apply_in_slices
 from txn.mvcc.eviction import dismantle
 from txn.mvcc.generation import VERSION_BYTES, Generation, StoreCorrupted
 from txn.mvcc.history import ShardHistory
-from txn.mvcc.index import HotIndex
-from txn.mvcc.many_keys import LongValues, held, longs_of
 from txn.mvcc.parts import PartState
-from txn.mvcc.vacuum import vacuum, vacuum_of_many
+from txn.mvcc.vacuum import drop_some
 from txn.mvcc.validate import validate
 from txn.mvcc.version import Version
 from txn.persist.location import Offload, in_thread
-from txn.records import Batch, PartSwap, RowOp, ShardWrites, WriteSet
+from txn.records import Batch, PartSwap, ShardWrites, WriteSet
 from txn.scan_watch import ScanWatch, conflict_with, notice
-from txn.slices import SLICE_S, Slice, free, is_large, over
+from txn.slices import free, is_large, over
 from txn.timeline import DEFAULT_TIMELINE, Domain, Timeline, Timelines
 from txn.types import IndexId, PartRef, RowId, ShardId, ShardSpec, Timestamp, TxnId
 from txn.wal.feed import Feed
@@ -53,11 +51,7 @@ if TYPE_CHECKING:
 VACUUM_DELAY_S: Final = 0.02
 VACUUM_IDLE_S: Final = 0.25  # while holds or retention keep everything
 STAGING_LOOK_S: Final = 1.0  # whoever waits for the end of a large commit looks so often whether it can come
-STAGE_ROWS: Final = 1000  # rows of a large commit applied between two turns of the loop: 3 to 5 ms
-SLICE_ENTRIES: Final = 2000  # likewise, rows and their entries in indexes
-STEP_ROWS: Final = 16  # of these are applied between two looks at the clock
-VACUUM_ROWS: Final = 500  # about a millisecond
-VACUUM_ENTRIES: Final = 1000  # likewise, of rows and their entries in indexes
+PURGED_ROWS: Final = 1000  # entries of the garbage queue that are looked at between two turns of the loop
 RETRACTIONS: Final = 64  # operations of a commit that are looked at before they are logged: about 0.5 us each
 GARBAGE_FACTOR: Final = 4
 GARBAGE_BYTES: Final = 120  # of an entry in the garbage queue
@@ -301,7 +295,7 @@ class Coordinator:
                         live.end_rows(ended, writes.ts)
                         yield
                     self._add_parts(live, shard, writes.ts)
-                    yield from _in_slices(live, shard.ops, writes.ts, bool(shard.parts))
+                    yield from apply_in_slices(live, shard.ops, writes.ts, bool(shard.parts))
                 self._staged.add((writes.txn, shard.shard))
                 if over():  # of many shards each has few
                     yield
@@ -319,7 +313,7 @@ class Coordinator:
             if spec is not None and made.spec is not spec:
                 made.set_spec(spec)
             self._add_parts(made, shard, writes.ts)
-            yield from _in_slices(made, shard.ops, writes.ts, bool(shard.parts))
+            yield from apply_in_slices(made, shard.ops, writes.ts, bool(shard.parts))
             self._staged.add((writes.txn, shard.shard))
 
     async def readable(self) -> None:
@@ -567,22 +561,7 @@ class Coordinator:
         # Should history not get to disk (no space), retention gives way rather than memory.
         excess = len(garbage) - GARBAGE_FACTOR * self.options.history_versions
         watermark = domain.low_watermark(garbage[excess][0] if excess > 0 else 0)
-        left, ends = VACUUM_ENTRIES, perf_counter() + SLICE_S
-        before: Generation | None = None
-        longs: list[LongValues] = []
-        for _ in range(VACUUM_ROWS):
-            if left <= 0 or not garbage or garbage[0][0] > watermark:
-                break
-            _ts, generation, row_id, newer = garbage.popleft()
-            left -= 1 + len(generation.indexes)
-            if generation is not before:
-                before, longs = generation, longs_of(generation.indexes.values())
-            if not longs:
-                vacuum(generation, row_id, newer, watermark)
-                continue
-            vacuum_of_many(generation, longs, row_id, newer, watermark)
-            if perf_counter() > ends:
-                break
+        drop_some(garbage, watermark)
         return bool(garbage) and garbage[0][0] <= watermark
 
     def _has_garbage(self) -> bool:
@@ -605,7 +584,7 @@ class Coordinator:
                 self._vacuum.cancel()
                 self._vacuum = None
             while garbage and garbage[0][0] <= cut:
-                for _ in range(min(len(garbage), STAGE_ROWS)):
+                for _ in range(min(len(garbage), PURGED_ROWS)):
                     entry = garbage.popleft()
                     ts, generation, row_id, newer = entry
                     if ts > cut or generation is not left or left.rows.get(row_id) is newer:
@@ -748,41 +727,3 @@ class Coordinator:
         for history in self.shards.values():
             for generation in history.generations():
                 validate(generation)
-
-
-def _in_slices(
-    live: Generation, ops: Sequence[RowOp], ts: Timestamp, over_parts: bool = False
-) -> Iterator[None]:
-    """Apply operations, fewer in a slice where there are many indexes, or rows have many keys in one."""
-    rows = max(min(STAGE_ROWS, SLICE_ENTRIES // (1 + len(live.indexes))), 1)
-    inverted = [index for index in live.indexes.values() if index.make.long is not None]
-    step = 1 if inverted else min(STEP_ROWS, rows)
-    pause = Slice(rows // step, look=1)
-    for start in range(0, len(ops), step):
-        if inverted:
-            yield from _apply_keys_first(live, inverted, ops[start], ts, over_parts)
-        else:
-            live.apply(ops[start : start + step], ts, over_parts)
-        if pause.over():
-            yield
-
-
-def _apply_keys_first(
-    live: Generation, inverted: Sequence[HotIndex], op: RowOp, ts: Timestamp, over_parts: bool
-) -> Iterator[None]:
-    """Apply an operation; where it enters a row under very many keys, they are made and entered before, a slice between two yields."""
-    if op.values is None:
-        live.apply((op,), ts, over_parts)
-        return
-    new = live.padded(op.values)
-    head = live.rows.get(op.row_id)
-    old = () if head is None or head.values is None else (live.padded(head.values),)
-    with held(longs_of(inverted), new, *old) as making:
-        yield from making
-        for index in inverted:
-            make = index.make
-            if make.long and make.long.has(new) and not (old and make.of_row(new) == make.of_row(old[0])):
-                yield from index.enter_ahead(make.of_row(new), op.row_id)
-        live.apply((op,), ts, over_parts)
-        for index in inverted:
-            index.settle()

@@ -9,13 +9,14 @@ writing, table not locked       the latest one, looked up every time: it may cha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from txn.errors import CrossesTimelines, SchemaChanged, anew
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.keys import IndexKey, KeyMaker
+from txn.mvcc.many_keys import LongValues, longs_of
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
 from txn.types import IndexId, Row, ShardId, ShardSpec
@@ -43,7 +44,7 @@ class IndexView(NamedTuple):
 class View:
     """A shard as one transaction sees it."""
 
-    __slots__ = ("generation", "indexes", "own", "padding", "shard", "spec")
+    __slots__ = ("generation", "indexes", "longs", "own", "padding", "shard", "spec")
 
     def __init__(
         self, shard: ShardId, generation: Generation, spec: ShardSpec, own: OwnWrites | None
@@ -54,13 +55,15 @@ class View:
         self.own = own
         self.padding = generation.reader_padding if generation.spec is spec else Padding(spec.columns)
         self.indexes: list[IndexView] | None = None
+        self.longs: Sequence[LongValues] = ()
+        """Of ``index_views``, once they have been asked for."""
 
     def index_views(self) -> list[IndexView]:
         """Return the indexes of the schema in use."""
         if self.indexes is None:
             kept = self.generation.index_views
             if kept is not None and kept[0] is self.spec:
-                self.indexes = kept[1]
+                _spec, self.indexes, self.longs = kept
         if self.indexes is None:
             self.indexes = [
                 IndexView(
@@ -74,7 +77,8 @@ class View:
                 )
                 for i in self.spec.indexes
             ]
-            self.generation.index_views = (self.spec, self.indexes)
+            self.longs = longs_of(self.indexes)
+            self.generation.index_views = (self.spec, self.indexes, self.longs)
         return self.indexes
 
     def parts(self, statement: int, ts: int = INFINITY) -> tuple[PartState, ...]:

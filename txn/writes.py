@@ -20,7 +20,7 @@ from txn.locks.mode import IX, SIX, SUPREMUM, S, X
 from txn.mvcc.generation import Cold
 from txn.mvcc.intents import Intent, OwnWrites
 from txn.mvcc.keys import IndexKey, but
-from txn.mvcc.many_keys import LongValues, held, longs_of
+from txn.mvcc.many_keys import LongValues, held
 from txn.mvcc.version import INFINITY, Version
 from txn.next_key import lock_new_key
 from txn.reads import fetch
@@ -62,7 +62,8 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
     width = view.padding.width
     full: list[Row] = []
     pause = Slice(_chunk(view, len(rows)))
-    longs = longs_of(view.index_views())
+    view.index_views()
+    longs = view.longs
     for row in rows:
         if len(row) < width:
             row = view.padding.pad(row)
@@ -361,7 +362,7 @@ def change(
     staged: list[tuple[RowId, Row | None, int]] = []
     pause = Slice(_chunk(view, len(changes))) if len(changes) > 1 else None
     indexes = view.index_views()
-    longs = [] if exclusive else longs_of(indexes)
+    longs = () if exclusive else view.longs
     for (row_id, row), base in zip(changes, bases, strict=True):
         if base is None:
             continue

@@ -411,8 +411,9 @@ class Connection:
         if "" in self.portals:
             self.close_portal("")
         self.touch(sql)
-        cached = None if self.session.derived.escapes else self.planning.cached(sql)
-        if self.session.derived.logs:
+        derived = self.session.derived
+        cached = None if derived.escapes else self.planning.cached(sql)
+        if derived.logs:
             self.log.begin(f"statement: {shown(sql)}")
             if cached is not None:
                 self.log.statement((level_of_plan(cached[0]),))

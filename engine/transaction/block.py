@@ -179,7 +179,7 @@ class Block:
         when there is no such timeline any more.
         """
         txn = self.txn or self.ensure_txn()
-        if self._split is not None or (self._spans and self._begin_spanning(txn)):
+        if self._split is not None or (self._read_only and self._spans and self._begin_spanning(txn)):
             self._enter_another(txn, timeline)
             return
         try:

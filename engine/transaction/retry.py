@@ -65,14 +65,15 @@ async def run_with_retries(
     are answered, since none of them may turn out behind the commit to be more than can be sent.
     """
     session = conn.session
+    block = session.block
     session.running = plan
     statements = conn.db.statements
     if statements.taken > statements.limit and not session.account.taken and not plan.control:
         await statements.room()
-    alone = session.block.txn is None and session.block.state is IDLE
+    alone = block.txn is None and block.state is IDLE
     if not plan.retryable:
         refuse_in_block(session, plan)
-    again_from_start = alone or session.block.is_untouched
+    again_from_start = alone or block.is_untouched
     by_itself = alone and whole
     # A commit before the answer is written would be too early where the client's encoding may lack a character of it.
     committed_here = by_itself and (plan.columns is None or session.output_settings.encoding == "UTF8")
@@ -80,7 +81,7 @@ async def run_with_retries(
     undo = None if again_from_start or not plan.retryable else statement_point(session)
     retries = replans = reruns = 0
     while True:
-        session.block.optimistic = hopeful and retries < OPTIMISTIC_TRIES
+        block.optimistic = hopeful and retries < OPTIMISTIC_TRIES
         try:
             outcome = await run.run(conn, plan, params, out)
             if (
@@ -88,13 +89,12 @@ async def run_with_retries(
             ):  # it has waited: a cancel ends this, but not what is kept back (pgwire)
                 await conn.db.wait_leading()
             # also one whose own scans locked their tables: what its functions read is watched
-            if committed_here and plan.retryable and session.block.watching and _is_complete(outcome):
+            if committed_here and plan.retryable and block.watching and _is_complete(outcome):
                 if isinstance(outcome, Rows) and isinstance(outcome.result, ReadyRows):
                     await check_rows(
                         outcome.result.rows, encoder_of(plan, outcome.columns, formats, session), session
                     )
-                await session.block.commit()
-            block = session.block
+                await block.commit()
             txn = block.txn
             if not by_itself and txn is not None and txn.writing:
                 if plan.leaves_little and block.own_rows.may_wait:
@@ -115,7 +115,7 @@ async def run_with_retries(
             if reruns > MAX_RERUNS or made_something:
                 raise rows_keep_changing() from None
         except (WriteConflict, Deadlock, SchemaChanged) as error:
-            if retries >= AUTOCOMMIT_RETRIES or not plan.retryable or session.block.endings:
+            if retries >= AUTOCOMMIT_RETRIES or not plan.retryable or block.endings:
                 note_loss(session, error)
                 raise
             if not again_from_start:
@@ -135,9 +135,9 @@ async def run_with_retries(
             retries += 1
             note_rerun(session, error)
             if alone:
-                session.block.restart()
+                block.restart()
             else:
-                session.block.restart_block()
+                block.restart_block()
             if not plan.fresh(session.catalog):
                 plan, again = conn.planning.plan_again(source)
                 params = params if again is None else again

@@ -106,7 +106,7 @@ def test_changes_of_other_tables_are_found_while_the_garbage_queue_is_gone_throu
         await change(store, 3, None, OTHER)
         for row in range(1, 5):
             await change(store, row, None)
-        with mock.patch.object(coordinator, "STAGE_ROWS", 1):
+        with mock.patch.object(coordinator, "PURGED_ROWS", 1):
             purge = asyncio.ensure_future(store.core.purge(generation_of(store), store.read_ts()))
             await asyncio.sleep(0)
             assert store.core.purging

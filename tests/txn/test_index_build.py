@@ -23,8 +23,9 @@ from tests.support.store import (
     tear_away,
     tiny_limits,
 )
-from txn import coordinator, group_commit
+from txn import group_commit
 from txn.errors import DuplicateKey, SchemaChanged, TxnError
+from txn.mvcc import applying
 from txn.mvcc.index import BuildingIndex
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
@@ -198,7 +199,7 @@ def test_a_key_that_changes_hands_within_a_large_commit_is_no_duplicate() -> Non
         await now(txn.insert(SHARD, [(1000, 0, "7")]))
         await now(txn.update(SHARD, [(r.row_id, (*r.values[:2], f"{r.values[2]}.")) for r in found[10:]]))
         await now(txn.delete(SHARD, [r.row_id for r in found if r.values[2] == "7"]))
-        with mock.patch.object(coordinator, "STAGE_ROWS", 1), mock.patch.object(
+        with mock.patch.object(applying, "STAGE_ROWS", 1), mock.patch.object(
             group_commit, "STAGE_BYTES", 100
         ):  # fmt: skip
             committed = asyncio.ensure_future(now(txn.commit()))

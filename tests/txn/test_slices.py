@@ -14,11 +14,12 @@ from sortedcontainers import SortedList
 
 from tests.support.durable import run
 from tests.support.store import BY_K, BY_V, INT, SHARD, make_table, now, open_memory_store, spec
-from txn import coordinator, encode, journal, slices
+from txn import encode, journal, slices
 from txn.encode import encode_write_set, encode_write_set_slowly, is_short
 from txn.errors import DuplicateKey, TxnError
 from txn.mvcc import index as hot_index
 from txn.mvcc import intents
+from txn.mvcc.applying import apply_in_slices
 from txn.mvcc.generation import Generation
 from txn.mvcc.index import Bounds, HotIndex
 from txn.mvcc.intents import OwnWrites
@@ -197,7 +198,7 @@ def test_rows_with_many_keys_are_applied_one_at_a_time(
     monkeypatch.setattr(
         Generation, "apply", lambda self, ops, *more: sizes.append(len(ops)) or real(self, ops, *more)
     )
-    list(coordinator._in_slices(generation, ops, 5))
+    list(apply_in_slices(generation, ops, 5))
     assert sizes == ([1] * 40 if inverted else [16, 16, 8])
     assert len(generation.rows) == 40
 

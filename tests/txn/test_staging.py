@@ -16,6 +16,7 @@ from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows, spec
 from txn import coordinator, group_commit, writes
 from txn.errors import CommitUnknown, WriteConflict
+from txn.mvcc import applying, vacuum
 from txn.mvcc.eviction import dismantle
 from txn.mvcc.generation import Generation
 from txn.persist.memory import MemoryDisk
@@ -28,7 +29,7 @@ ROWS = 300
 
 def small_slices() -> Any:
     """Stage every commit of more than a few rows, 7 rows a slice."""
-    return mock.patch.multiple(coordinator, STAGE_ROWS=7)
+    return mock.patch.multiple(applying, STAGE_ROWS=7)
 
 
 async def start(disk: MemoryDisk | None = None) -> ShardStore:
@@ -199,7 +200,7 @@ def test_rows_with_many_indexes_are_applied_in_smaller_slices(change: str) -> No
         with (
             mock.patch.object(group_commit, "STAGE_BYTES", 1 << 30),
             mock.patch.object(group_commit, "STAGE_ENTRIES", ROWS),
-            mock.patch.object(coordinator, "SLICE_ENTRIES", 10 * per_row),
+            mock.patch.object(applying, "SLICE_ENTRIES", 10 * per_row),
             mock.patch.object(Generation, "apply", noted),
         ):
             ts = await now(txn.commit())
@@ -221,7 +222,7 @@ def test_a_turn_of_the_vacuum_is_shorter_where_there_are_many_indexes() -> None:
         domain = next(domain for domain in core.timelines.domains() if domain.garbage)
         before = len(domain.garbage)
         per_row = 1 + len(spec().indexes)
-        with mock.patch.object(coordinator, "VACUUM_ENTRIES", 10 * per_row):
+        with mock.patch.object(vacuum, "VACUUM_ENTRIES", 10 * per_row):
             assert core._vacuum_some(domain)
         assert before - len(domain.garbage) == 10
         await store.close()

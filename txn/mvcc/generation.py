@@ -26,6 +26,7 @@ from txn.errors import DamagedFile
 from txn.mvcc.hotlog import IN_PART, HotLog, Segment
 from txn.mvcc.index import HotIndex, bounds_of
 from txn.mvcc.keys import KeyMaker
+from txn.mvcc.many_keys import LongValues
 from txn.mvcc.parts import PartState, mask_of
 from txn.mvcc.version import Version, at
 from txn.records import EndedRows, RowOp
@@ -104,7 +105,7 @@ class Generation:
         self.flush_ended: list[tuple[RowId, int]] = []
         self.flushed: tuple[tuple[Segment, int], ...] = ()
         self.spec = spec
-        self.index_views: tuple[ShardSpec, list[Any]] | None = None  # kept for txn.view
+        self.index_views: tuple[ShardSpec, list[Any], Sequence[LongValues]] | None = None  # kept for txn.view
         self.padding = self.reader_padding = Padding(spec.columns)
         for index in spec.indexes:
             self.indexes[index.index] = HotIndex(KeyMaker(spec.columns, index), index)

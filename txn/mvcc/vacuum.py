@@ -9,13 +9,42 @@ An index entry goes with the last version of the chain that has its key.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
+from typing import Final
 
-from txn.mvcc.generation import Generation
+from txn.mvcc.generation import Garbage, Generation
 from txn.mvcc.hotlog import IN_PART
 from txn.mvcc.keys import but
-from txn.mvcc.many_keys import LongValues, held
+from txn.mvcc.many_keys import LongValues, held, longs_of
 from txn.mvcc.version import Version, at
+from txn.slices import SLICE_S
 from txn.types import Row, RowId
+
+VACUUM_ROWS: Final = 500
+"""Entries of the queue that are worked off in one turn of the loop: about a millisecond."""
+VACUUM_ENTRIES: Final = 1000
+"""Likewise, of rows and their entries in indexes."""
+
+
+def drop_some(garbage: Garbage, watermark: int) -> None:
+    """Work off the queue's first entries up to ``watermark``, as many as one turn of the loop has time for."""
+    left, ends = VACUUM_ENTRIES, perf_counter() + SLICE_S
+    longs_in: dict[Generation, Sequence[LongValues]] = {}
+    for _ in range(VACUUM_ROWS):
+        if left <= 0 or not garbage or garbage[0][0] > watermark:
+            break
+        _ts, generation, row_id, newer = garbage.popleft()
+        left -= 1 + len(generation.indexes)
+        try:
+            longs = longs_in[generation]
+        except KeyError:
+            longs = longs_in[generation] = longs_of(generation.indexes.values())
+        if not longs:
+            vacuum(generation, row_id, newer, watermark)
+            continue
+        vacuum_of_many(generation, longs, row_id, newer, watermark)
+        if perf_counter() > ends:
+            break
 
 
 def unlink(version: Version) -> Version | None:
