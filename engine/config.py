@@ -142,6 +142,14 @@ class Config:
             return Path(self.data_dir) / CACHE_FOLDER
         return Path(self.blob) if self.consensus else Path(self.data_dir)
 
+    def relative(self, text: str) -> str:
+        """Return a text in which files of the server are called as they are within its folders."""
+        places = {str(Path(self.data_dir)), str(Path(self.data_dir).resolve()), str(self.blob_dir)}
+        places |= {self.blob.rstrip("/")} if self.object_store else set()
+        for place in sorted(places - {"."}, key=len, reverse=True):
+            text = text.replace(f"{place}/", "")
+        return text
+
     @property
     def object_store(self) -> bool:
         """Whether data files are in an object store."""

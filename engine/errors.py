@@ -327,10 +327,25 @@ def in_bounds(report: ErrorReport) -> ErrorReport:
     return replace(report, **long) if long else report
 
 
+_ABOUT_FILES: Final = ("XX001", "53", "57P01", "58")
+"""SQLSTATEs, and their classes, whose texts name files of the server's own; others quote what users wrote."""
+
+
+def _within(relative: Callable[[str], str], report: ErrorReport) -> ErrorReport:
+    if not report.sqlstate.startswith(_ABOUT_FILES):
+        return report
+    texts: dict[str, Any] = {
+        name: relative(text)
+        for name in ("message", "detail", "hint", "where")
+        if (text := getattr(report, name))
+    }
+    return replace(report, **texts)
+
+
 def report_of(
     error: BaseException, catalog: Catalog, known: Surroundings = NOTHING_KNOWN
 ) -> ErrorReport | None:
-    """Return the report of an expected error, None when it is a bug. ``known`` names other connections' queries."""
+    """Return the report of an expected error, None when it is a bug. ``known`` names other connections' queries, and makes paths relative."""
     if isinstance(error, BackendError):
         return error.report
     if isinstance(error, SqlError):
@@ -343,7 +358,7 @@ def report_of(
                     detail
                     or "It may be among the objects whose names cannot be read (holdfast_unreadable_objects)."
                 )
-        return ErrorReport(
+        report = ErrorReport(
             severity="ERROR",
             sqlstate=sqlstate,
             message=error.message,
@@ -360,6 +375,7 @@ def report_of(
             constraint=error.constraint,
             routine=error.routine,
         )
+        return _within(known.relative, report)
     if isinstance(error, Suspend):
         error.abandon()
         return _report("0A000", "a function that waits is not supported here")
@@ -370,7 +386,7 @@ def report_of(
         if make is not None:
             report = make(error, catalog, known)
             where = getattr(error, "where", None)  # within a function
-            return report if where is None else replace(report, where=where)
+            return _within(known.relative, report if where is None else replace(report, where=where))
     if isinstance(error, RecursionError):
         return _report("54001", "stack depth limit exceeded", hint="The statement nests too deeply.")
     return None

@@ -390,17 +390,18 @@ def holdfast_conflicts(session: Session) -> Iterator[RowDict]:
 @relation("holdfast_unreadable_objects", "session")
 def holdfast_unreadable_objects(session: Session) -> Iterator[RowDict]:
     """Yield holdfast_unreadable_objects: what of the database, and of all databases, is fenced off."""
+    relative = session.surroundings.relative
     if session.catalog.lost:
         yield {
             "object": "the catalog as a whole",
             "kind": "catalog",
             "oid": 0,
-            "reason": session.catalog.lost,
+            "reason": relative(session.catalog.lost),
         }
     for fence in standing(session.catalog.fences, session.catalog.items):
         kind, oid, _sub = fence.key
         yield {
-            "object": fence.what, "kind": kind.partition("/")[0], "oid": oid, "reason": fence.reason,
+            "object": fence.what, "kind": kind.partition("/")[0], "oid": oid, "reason": relative(fence.reason),
             "schemaname": getattr(fence.object, "schema", None), "name": getattr(fence.object, "name", None),
             "cause": fence.cause or None,
         }  # fmt: skip

@@ -450,7 +450,7 @@ class Session:
     @property
     def surroundings(self) -> Surroundings:
         """What error reports may tell of others."""
-        return Surroundings(self._query_of, self.db.store.latest_hot, self.may_read)
+        return Surroundings(self._query_of, self.db.store.latest_hot, self.may_read, self.db.config.relative)
 
     def may_read(self, relation: RelationDef, attnums: Iterable[int]) -> bool:
         """Tell whether the current user may read all of some columns of all rows of a relation; 0: an expression, so all columns."""

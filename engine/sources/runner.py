@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from engine.catalog.spaces import Space
@@ -29,6 +29,7 @@ from engine.sources import offsets as stored
 from engine.sources.changes import stage
 from engine.sources.options import Options
 from engine.sources.reader import Batch, Lag, Reader, Reread, Temporary
+from engine.transaction.conflicts import NOTHING_KNOWN
 from planner.catalog import RelationDef, SourceDef
 from planner.errors import SqlError
 from txn.api import Transaction
@@ -155,7 +156,7 @@ class Runner:
     def _note(self, error: Exception) -> bool:
         """Say what went wrong; tell whether to try again."""
         name = self.source.name
-        said = describe(error, self._space)
+        said = describe(error, self._space, self._db.config.relative)
         context, self._context = self._context, ""
         self._status.last_error = (
             f"{said}\nCONTEXT: {context}" if context and "\nCONTEXT: " not in said else said
@@ -299,16 +300,16 @@ class Runner:
             shown.rows += batch.rows.get(partition, 0)
 
 
-def describe(error: Exception, space: Space) -> str:
-    """Return an error as holdfast_sources shows it: SQLSTATE, message, then detail, context and hint."""
+def describe(error: Exception, space: Space, relative: Callable[[str], str]) -> str:
+    """Return an error as holdfast_sources shows it: SQLSTATE, message, then detail, context and hint. ``relative``: see ``Surroundings``."""
     if isinstance(error, Temporary):
         return str(error.args[0])
     if isinstance(error, stored.OffsetsMoved):
         return "another server has gone on with this source"
-    report = report_of(error, space.catalog)
+    report = report_of(error, space.catalog, replace(NOTHING_KNOWN, relative=relative))
     if report is None:
         if isinstance(error, OSError):
-            return f"58030: {error}"
+            return relative(f"58030: {error}")
         return f"XX000: {type(error).__name__}: {error}"
     lines = [f"{report.sqlstate}: {report.message}"]
     lines += [f"DETAIL: {report.detail}"] if report.detail else []

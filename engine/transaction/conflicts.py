@@ -54,11 +54,13 @@ class Surroundings:
     ``query``: what a connection runs (by pid), None where there is none or it is not for the reader's eyes.
     ``row``: the latest values of a row that is in memory, else None.
     ``readable``: whether the user may read all of some columns (attnums; 0, an expression, is the whole table).
+    ``relative``: a text in which the server's files are called as they are within its folders; where those are is not for clients.
     """
 
     query: Callable[[int], str | None]
     row: Callable[[ShardId, RowId], Row | None]
     readable: Callable[[RelationDef, Iterable[int]], bool]
+    relative: Callable[[str], str] = str
 
 
 NOTHING_KNOWN: Final = Surroundings(

@@ -300,8 +300,14 @@ def test_a_server_starts_on_a_damaged_file_of_its_catalog(tmp_path: Path) -> Non
         client.execute("CREATE TABLE early (a int)")
         client.execute("CHECKPOINT")
         client.execute("CREATE TABLE late (a int)")
+        client.execute("CREATE TABLE large AS SELECT i AS a FROM generate_series(1, 30000) AS i")
+    [(large,)] = server.sql("SELECT 'large'::regclass::oid")
     server.kill()
-    for file in (tmp_path / "blobs" / str(SPEC.shard)).glob("*.parquet"):
+    files = [
+        file for shard in (SPEC.shard, large) for file in (tmp_path / "blobs" / str(shard)).glob("*.parquet")
+    ]
+    assert len({file.parent for file in files}) == 2
+    for file in files:
         data = file.read_bytes()
         file.write_bytes(flip(data, len(data) // 2))
     server = ServerProcess(tmp_path)
@@ -310,4 +316,10 @@ def test_a_server_starts_on_a_damaged_file_of_its_catalog(tmp_path: Path) -> Non
         ("0",)
     ]
     assert "cannot be read" in server.log()
+    [(damage,)] = server.sql("SELECT string_agg(reason, ' ') FROM holdfast_unreadable_objects")
+    with pytest.raises(psycopg.errors.DataCorrupted) as told, psycopg.connect(server.url) as client:
+        client.execute("SELECT max(a) FROM large")
+    for text in (str(damage), str(told.value)):
+        assert "blobs/" in text
+        assert str(tmp_path) not in text  # where a server keeps its files is not for clients
     server.stop()
