@@ -2,10 +2,11 @@
 
     python -m bench.calls [--match PATTERN] [--part K/N] [--over MS]
 
-Every builtin of the registry whose arguments can grow is called, with each argument long in turn and all at once, in several shapes of each
-type (many short items, one long one, another width, nested …); so are text and binary forms of each type both ways, and what sorts, hashes
+Every builtin of the registry is called, with each argument that can grow long in turn and all at once, in several shapes of each
+type (many short items, one long one, another width, nested …); an aggregate has many rows of short values and some rows of long ones. So are text
+and binary forms of each type both ways, and what sorts, hashes
 and compares its values. A line is printed for each call with a stretch of more than ``--over`` milliseconds: how long, the pages that it touched
-first, and between which two looks it was. What runs in a process of its own counts for nothing.
+first, and between which two looks it was. What runs in a process of its own counts for nothing. At the end stands what was not called, and why.
 
 ``tests/planner/builtins/test_costs.py`` counts lines of Python, the same on every machine; one long call of C is one line there, and shows here. Figures
 are of a machine whose pages cost what ``tests.hostile.machine`` says, which comes first.
@@ -35,10 +36,10 @@ from pgwire.codecs.registry import DEFAULT, text_input
 from pgwire.codecs.system import RecordValue
 from planner import builtins
 from planner.builtins.compare import hash_key, sort_key
-from planner.builtins.registry import Builtin
+from planner.builtins.registry import AggregateBuiltin, Builtin
 from planner.facts import facts
 from tests.hostile import machine
-from tests.planner.builtins.costs import CONCRETE, argument_types, grows, sample
+from tests.planner.builtins.costs import CONCRETE, argument_types, sample
 from tests.support.engine import Session, open_database
 from txn.persist.memory import MemoryDisk
 
@@ -47,11 +48,28 @@ ITEMS: Final = 300_000
 PAGE_US: Final = 5.0
 """Microseconds of a fresh page by which stretches are judged."""
 FEW_PAGES: Final = 50
-MOST_S: Final = 3.0
+BRANCHES: Final = 60
+MOST_S: Final = 1.5
 """Processor time after which a call is given up; a loop without a look after twice as long."""
+
+ROWS: Final = 100_000
+"""Rows of short values that an aggregate has."""
+BATCH: Final = 1024
+"""Rows that it is given at once, where it takes many."""
+NOT_CALLED: Final = {
+    "pg_sleep": "waits",
+    "pg_sleep_for": "waits",
+    "pg_sleep_until": "waits",
+}
+"""By name: what is not called, and why."""
 
 Value = tuple[Any, str]
 """A value and the name of its type."""
+FRACTIONS: Final[dict[str, Value]] = {
+    "float8": (0.5, "float8"),
+    "_float8": (tuple([i / ITEMS for i in range(ITEMS)]), "_float8"),
+}
+"""What ordered-set aggregates take before their rows, by type."""
 
 
 class Stopped(BaseException):
@@ -91,7 +109,18 @@ def _json() -> list[str]:
         "[" + _each('{"a": [#, [1, "x"]]}', ITEMS // 5, ", ") + "]",
         '{"a": "' + "x" * BYTES + '"}',
         '"' + "x " * (BYTES // 2) + '"',
+        _tree("[", "null", "]", ""),
+        _tree("{", "null", "}", '"k#": '),
     ]
+
+
+def _tree(opening: str, leaf: str, closing: str, key: str) -> str:
+    """Return containers of ``BRANCHES`` containers each, so that none has many: what looks at the clock once in some items does not."""
+    for _ in range(3):
+        leaf = (
+            opening + ", ".join([key.replace("#", str(i)) + leaf for i in range(10, 10 + BRANCHES)]) + closing
+        )
+    return leaf
 
 
 def _arrays() -> list[Value]:
@@ -197,7 +226,8 @@ def short(name: str) -> Value:
 
 
 def arguments(names: Sequence[str]) -> Iterator[tuple[str, list[Value]]]:
-    """Yield what a function is called with: all arguments long in each shape, then each by itself. Raises LookupError as ``short``."""
+    """Yield what a function is called with: all arguments short, all long in each shape, then each by itself. Raises LookupError as ``short``."""
+    yield "short", [short(name) for name in names]
     shapes = max((len(long(name)) for name in names), default=0)
     for shape in range(shapes):
         yield f"all {shape}", [long(n)[shape % len(long(n))] if long(n) else short(n) for n in names]
@@ -300,11 +330,73 @@ def called(row: Builtin, session: Any, values: Sequence[Value]) -> Found:
     return watch.found
 
 
-def functions(session: Any) -> Iterator[tuple[str, Callable[[], Found]]]:
+def folded(
+    row: AggregateBuiltin, session: Any, rows: Sequence[Sequence[Value]], direct: Sequence[Value]
+) -> Found:
+    """Give an aggregate rows as the row executor does, over and over until there are as many as a table may have of them, and ask it for the result."""
+    options: dict[str, Any] = {}
+    if row.needs_types:
+        options["types"] = tuple([facts().types_by_name[name].oid for _, name in rows[0]])
+    if direct:
+        options["direct"] = tuple([value for value, _ in direct])
+    form = row.python
+    assert form is not None
+    values = [tuple([value for value, _ in each]) for each in rows]
+    with watched() as watch:
+        state = form(*((session,) if row.needs_session else ()), **options)
+        many = getattr(state, "many", None)
+        for at in range(0, len(values), BATCH):
+            batch = values[at : at + BATCH]
+            if many is not None:
+                many([one[0] for one in batch] if batch[0] else batch)
+                watch.look()
+                continue
+            for number, one in enumerate(batch):
+                state.step(*one)
+                if not number % 16:
+                    watch.look()
+        watch.look()
+        result = state.result()
+        watch.look()
+        del result, state
+    return watch.found
+
+
+class Left:
+    """What was not called, by reason."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, list[str]] = {}
+
+    def add(self, reason: str, signature: str) -> None:
+        """Note one."""
+        self.reasons.setdefault(reason, []).append(signature)
+
+    def show(self) -> None:
+        """Print them."""
+        for reason, signatures in sorted(self.reasons.items()):
+            print(f"not called, {reason}: {', '.join(sorted(signatures))}")
+
+
+def _why_not(row: Builtin | AggregateBuiltin, oid: int) -> str:
+    """Say why a builtin is not called; empty if it is."""
+    if row.python is None:
+        return "no Python form"
+    if oid not in facts().procs:
+        return "of an extension or a user, without facts"
+    made = sorted({name for name in argument_types(row) if name not in facts().types_by_name})
+    if row.needs_types and made:
+        return f"wants the oid of {', '.join(made)}, which a database has"
+    return NOT_CALLED.get(facts().procs[oid].name, "")
+
+
+def functions(session: Any, left: Left) -> Iterator[tuple[str, Callable[[], Found]]]:
     """Yield a name and a call for all that is called."""
     rows = sorted(builtins.load().functions.items(), key=lambda item: item[1].signature)
     for oid, row in rows:
-        if row.python is None or oid not in facts().procs or not grows(oid):
+        reason = _why_not(row, oid)
+        if reason:
+            left.add(reason, row.signature)
             continue
         try:
             for label, values in arguments(argument_types(row)):
@@ -312,8 +404,30 @@ def functions(session: Any) -> Iterator[tuple[str, Callable[[], Found]]]:
                     f"{row.signature} {label}",
                     lambda row=row, values=values: called(row, session, values),  # type: ignore[misc]
                 )
-        except LookupError:
-            continue  # there are values of its argument's type in catalogs alone
+        except LookupError as missing:
+            left.add(f"no value of {missing}", row.signature)
+
+
+def aggregates(session: Any, left: Left) -> Iterator[tuple[str, Callable[[], Found]]]:
+    """As ``functions``, for aggregates."""
+    rows = sorted(builtins.load().aggregates.items(), key=lambda item: item[1].signature)
+    for oid, row in rows:
+        reason = _why_not(row, oid)
+        if reason:
+            left.add(reason, row.signature)
+            continue
+        names = argument_types(row)
+        ahead = facts().aggregates[oid].direct_args
+        try:
+            for label, values in arguments(names):
+                given = [values[ahead:]] * (ROWS if label == "short" else 8)
+                direct = [FRACTIONS[name] for _, name in values[:ahead]]
+                yield (
+                    f"{row.signature} {label}",
+                    lambda row=row, given=given, direct=direct: folded(row, session, given, direct),  # type: ignore[misc]
+                )
+        except LookupError as missing:
+            left.add(f"no value of {missing}", row.signature)
 
 
 def forms() -> Iterator[tuple[str, Callable[[], Found]]]:
@@ -381,7 +495,8 @@ async def walk(match: str, part: int, parts: int, over_ms: float) -> None:
     gc.collect()
     gc.disable()
     count = 0
-    for source in (functions(session), forms()):
+    left = Left()
+    for source in (functions(session, left), aggregates(session, left), forms()):
         for number, (name, run) in enumerate(source):
             if number % parts != part or wanted.search(name) is None:
                 continue
@@ -399,6 +514,8 @@ async def walk(match: str, part: int, parts: int, over_ms: float) -> None:
                 await asyncio.sleep(0)
             if release._minded.held:
                 await asyncio.sleep(2 * release.LOOK_S)
+    if not part:
+        left.show()
     print(f"{count} calls, pages at {machine.speed().page_us} us")
 
 

@@ -12,6 +12,7 @@ from engine.catalog.virtual import RowDict, by_index_oid, by_name, by_oid, of_ea
 from engine.connection.setting_classes import EFFECTIVE, REASONS
 from engine.connection.setting_defs import OURS, PLPGSQL
 from pgwire.codecs.zone import ABBREVIATIONS, abbreviation_offset_at
+from pgwire.give_way import give_way
 from planner.builtins.named_constants import as_literals_are, with_names
 from planner.builtins.system_definitions import reader_of, view_text
 from planner.deparse import index_definition
@@ -236,6 +237,7 @@ def pg_timezone_abbrevs(session: Session) -> Iterator[RowDict]:
     now = session.transaction_time_us
     moment = datetime.fromtimestamp(now / 1e6, UTC)
     for word, entry in sorted(ABBREVIATIONS.items()):
+        give_way()  # a zone is read from its file, the first time
         offset = abbreviation_offset_at(word, now) or 0
         if isinstance(entry, tuple):
             summer = entry[1]
@@ -250,6 +252,7 @@ def pg_timezone_names(session: Session) -> Iterator[RowDict]:
     """Yield pg_timezone_names at the transaction's time."""
     now = datetime.fromtimestamp(session.transaction_time_us / 1e6, UTC)
     for name in sorted(available_timezones()):
+        give_way()
         local = now.astimezone(ZoneInfo(name))
         offset = local.utcoffset() or timedelta()
         yield {

@@ -9,6 +9,7 @@ Only names and figures are shown, never contents. The directories are the server
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from stat import S_ISREG
 from typing import Final, NamedTuple
 
 from engine.errors import file_state
+from pgwire.codecs.invalid import quoting
 from pgwire.give_way import give_way
 from planner.errors import SqlError
 
@@ -59,11 +61,17 @@ def _files(folder: Path) -> Iterator[DirectoryFile]:
                 yield DirectoryFile(entry.name, found.st_size, found.st_mtime_ns // 1000)
 
 
+_LONGEST_PATH: Final = 4096
+"""Characters of a path: Linux takes no longer ones."""
+
+
 def names(data_dir: Path, path: str, *, missing_ok: bool, dots: bool) -> Sequence[str]:
     """Return what is in a directory, named from the data directory or absolutely; ``dots``: ``.`` and ``..``, too.
 
     Raises SqlError 42501 for a directory elsewhere, 58P01 where there is none unless ``missing_ok``, 42809 for a file.
     """
+    if len(path) > _LONGEST_PATH:  # the system does not know it, but each step to it takes as long as it is
+        raise _not_opened(path, OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)))
     base = os.path.realpath(data_dir)
     found = os.path.realpath(os.path.join(base, path))
     if os.path.commonpath((base, found)) != base:
@@ -77,5 +85,9 @@ def names(data_dir: Path, path: str, *, missing_ok: bool, dots: bool) -> Sequenc
     except OSError as error:
         if missing_ok and isinstance(error, FileNotFoundError):
             return ()
-        raise SqlError(file_state(error), f'could not open directory "{path}": {error.strerror}') from None
+        raise _not_opened(path, error) from None
     return listed
+
+
+def _not_opened(path: str, error: OSError) -> SqlError:
+    return SqlError(file_state(error), quoting("could not open directory ", path, f": {error.strerror}"))

@@ -47,7 +47,7 @@ class UnknownZone(Exception):
 def data_error(error: Bad | UnknownZone, text: str, type_name: str) -> DataError:
     """Return what the client sees: 22007 bad format, 22008, 22009, 22015 out of range, 22023 unknown zone."""
     if isinstance(error, UnknownZone):
-        return DataError("22023", f'time zone "{error.name}" not recognized')
+        return DataError("22023", quoting("time zone ", error.name, " not recognized"))
     match error.reason:
         case "field":
             return DataError("22008", quoting("date/time field value out of range: ", text))

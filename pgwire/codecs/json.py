@@ -152,6 +152,7 @@ def dump(value: Json) -> str:
         members = [_member(k, value[k]) for k in paced_iter(keys)]
         return joined(("{", joined_up(members, ", "), "}"))
     if isinstance(value, (list, tuple)):
+        give_way()
         return joined(("[", joined_up([dump(item) for item in paced(value)], ", "), "]"))
     if isinstance(value, Decimal):
         return numeric.show(value)

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from pgwire.give_way import give_way
 from pgwire.long_values import cut, joined, run_end
-from pgwire.release import mind_long
+from pgwire.release import mind, mind_long
 
 WINDOW: Final = 1 << 16
 """Characters of one call of C: less than a millisecond."""
@@ -153,7 +153,12 @@ def decoded(decoder: json.JSONDecoder, text: str, atom: Callable[[str], Any]) ->
     """Return what ``decoder.decode`` does of a text that is JSON; ``atom``: reads numbers of more than a window."""
     if len(text) <= WINDOW:
         return decoder.decode(text)
-    return Reader(text, decoder.raw_decode, atom).value(past_blanks(text, 0))[0]
+    return minded(text, Reader(text, decoder.raw_decode, atom).value(past_blanks(text, 0))[0])
+
+
+def minded(text: str, value: Any) -> Any:
+    """Return what was made of a JSON text; of a long one it is freed in slices once nobody has it, also where no container in it is large."""
+    return mind(value) if len(text) > WINDOW and isinstance(value, (dict, list, tuple)) else value
 
 
 _WHOLE: Final = re.compile(r'(?:[^"]+|"(?:[^"\\]|\\.)*")+')

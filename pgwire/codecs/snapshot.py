@@ -11,12 +11,16 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax
+from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.kept import kept
+from pgwire.long_arrays import PIECE, tupled
+from pgwire.long_values import concatenated, field, joined_bytes_up, joined_up, split
+from pgwire.release import mind_long
 
 _BITS: Final = (1 << 64) - 1
 _NORMAL: Final = (1 << 32) - 1
@@ -47,11 +51,12 @@ def parse(text: str) -> str:
         at = _after(text, at, ":")
         xip: list[int] = []
         while at < len(text):
+            give_way()
             number, at = _number(text, at)
             xip.append(number)
             if at < len(text):
                 at = _after(text, at, ",")
-        return _checked(xmin, xmax, xip, xmax - 1)
+        return _checked(xmin, xmax, mind_long(xip), xmax - 1)
     except ValueError:
         raise invalid_syntax("pg_snapshot", text) from None
 
@@ -81,25 +86,31 @@ def _checked(xmin: int, xmax: int, xip: Iterable[int], last_allowed: int) -> str
         raise ValueError("bounds")
     kept: list[int] = []
     last = 0
-    for number in xip:
+    for number in paced_iter(xip):
         if not xmin <= number <= last_allowed or number < last:
             raise ValueError("order")
         if number != last:
             kept.append(number)
         last = number
-    return compose(xmin, xmax, kept)
+    return compose(xmin, xmax, mind_long(kept))
 
 
-def compose(xmin: int, xmax: int, xip: Iterable[int]) -> str:
+def compose(xmin: int, xmax: int, xip: Sequence[int]) -> str:
     """Return the value of a snapshot whose ``xip`` is in order."""
-    return f"{xmin}:{xmax}:{','.join(map(str, xip))}"
+    return concatenated(f"{xmin}:{xmax}:", joined_up([str(number) for number in paced(xip)], ","))
+
+
+def bounds(value: str) -> tuple[int, int]:
+    """Return ``xmin`` and ``xmax`` of a value."""
+    return int(field(value, ":", 0)), int(field(value, ":", 1))
 
 
 @kept(16)
 def take_apart(value: str) -> Snapshot:
     """Return what a value says."""
-    xmin, xmax, xip = value.split(":")
-    return Snapshot(int(xmin), int(xmax), tuple(map(int, xip.split(","))) if xip else ())
+    xip = field(value, ":", 2)
+    numbers = [int(number) for number in paced(split(xip, ","))] if xip else []
+    return Snapshot(*bounds(value), tupled(mind_long(numbers)))
 
 
 def show(value: str) -> str:
@@ -123,7 +134,7 @@ def recv(data: bytes) -> str:
     rest = data[_HEAD.size :]
     try:
         there = min(count, len(rest) // 8)
-        value = _checked(xmin, xmax, struct.unpack_from(f">{there}Q", rest), xmax)
+        value = _checked(xmin, xmax, mind_long(struct.unpack_from(f">{there}Q", rest)), xmax)
     except ValueError:
         raise DataError("22P03", _INVALID) from None
     if len(rest) < count * 8:
@@ -140,7 +151,9 @@ _MOST: Final = (0x3FFFFFFF - 24) // 8
 
 def send(value: str) -> bytes:
     """Write what ``recv`` reads."""
-    snapshot = take_apart(value)
-    return _HEAD.pack(len(snapshot.xip), snapshot.xmin, snapshot.xmax) + struct.pack(
-        f">{len(snapshot.xip)}Q", *snapshot.xip
-    )
+    xmin, xmax, xip = take_apart(value)
+    parts = [_HEAD.pack(len(xip), xmin, xmax)]
+    for at in paced(range(0, len(xip), PIECE), 1):
+        some = xip[at : at + PIECE]
+        parts.append(struct.pack(f">{len(some)}Q", *some))
+    return joined_bytes_up(parts)

@@ -24,6 +24,7 @@ from typing import Final
 from pgwire.codecs.calendar import civil_from_days, days_from_civil
 from pgwire.codecs.domain import US_PER_DAY
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import quoting
 from pgwire.kept import kept
 
 _UTC_NAMES: Final = frozenset({
@@ -236,7 +237,7 @@ def zone(name: str) -> Zone:
     """Return the zone called ``name``; 22023 if there is none."""
     found = find_zone(name)
     if found is None:
-        raise DataError("22023", f'time zone "{name}" not recognized')
+        raise DataError("22023", quoting("time zone ", name, " not recognized"))
     return found
 
 

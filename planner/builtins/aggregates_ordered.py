@@ -6,10 +6,12 @@ They are stepped in WITHIN GROUP order and get their direct arguments at creatio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pgwire.bounded import alike
+from pgwire.give_way import paced
+from pgwire.long_arrays import gathered, tupled
 from planner.builtins.aggregates import python_form
 from planner.builtins.compare import hash_key
 from planner.builtins.registry import REGISTRY
@@ -22,15 +24,17 @@ def _fraction(p: float) -> float:
     return p
 
 
-def _flat(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    if value and type(value[0]) is tuple:
-        return tuple(x for part in value for x in _flat(part))
-    return value
+def _leaves(value: tuple[Any, ...]) -> Iterator[Any]:
+    for item in paced(value):
+        if type(item) is tuple:
+            yield from _leaves(item)
+        else:
+            yield item
 
 
 def _map_nested(function: Callable[[Any], Any], value: Any) -> Any:
     if isinstance(value, tuple):
-        return alike(tuple([_map_nested(function, x) for x in value]), value)
+        return alike(tupled(gathered(_map_nested(function, x) for x in paced(value))), value)
     return None if value is None else function(value)
 
 
@@ -44,7 +48,7 @@ class Percentile:
         self.interval = interval
         self.direct = direct[0]
         if self.direct is not None:
-            for p in _flat(self.direct) if isinstance(self.direct, tuple) else (self.direct,):
+            for p in _leaves(self.direct) if isinstance(self.direct, tuple) else (self.direct,):
                 if p is not None:
                     _fraction(p)
         self.items: list[Any] = []

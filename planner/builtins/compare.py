@@ -122,6 +122,7 @@ def _json_rank(value: Any) -> Any:
         return (1, value)
     if isinstance(value, bool):
         return (3, value)
+    give_way()
     if isinstance(value, list):
         return (4, len(value), mind_long([_json_rank(x) for x in paced(value)]))
     if isinstance(value, dict):
@@ -154,7 +155,7 @@ def _jsonb_sort(text: str) -> Any:
     found = (-1,) if value == [] else _json_rank(value)
     if isinstance(value, list | dict):
         release(value)
-    return found
+    return json_long.minded(text, found)
 
 
 def jsonb_order(a: str, b: str) -> int:
@@ -164,6 +165,7 @@ def jsonb_order(a: str, b: str) -> int:
 
 def _rank_order(a: Any, b: Any) -> int:
     """Compare what ``_json_rank`` makes, members one by one."""
+    give_way()
     if len(a) < _WITH_MEMBERS or a[:2] != b[:2]:
         return -1 if a < b else int(a > b)
     named = a[0] == _OBJECT_RANK

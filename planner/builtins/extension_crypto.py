@@ -26,14 +26,17 @@ _MD5_ROUNDS: Final = 1000
 _MD5_SALT: Final = 8  # characters
 # the order in which the digest's bytes are printed, three at a time, high byte first
 _MD5_ORDER: Final = ((0, 6, 12), (1, 7, 13), (2, 8, 14), (3, 9, 15), (4, 10, 5), (11,))
+_LONGEST: Final = 64
+"""Characters of a name; none that is known has as many."""
 _OTHERS: Final = {"bf": "Blowfish", "des": "DES", "xdes": "DES"}
 
 
 def _algorithm(name: str) -> str:
     """Return a hash's name here. Raises SqlError 22023."""
     try:
-        if hashlib.new(name.lower(), usedforsecurity=False).digest_size:
-            return name.lower()
+        known = name[:_LONGEST].lower()
+        if hashlib.new(known, usedforsecurity=False).digest_size:
+            return known
     except ValueError:
         pass
     raise SqlError("22023", quoting("Cannot use ", name, ": No such hash algorithm"))
@@ -68,9 +71,10 @@ def gen_salt(session: EvalSession, kind: str, rounds: int = 0) -> str:
 
     Raises SqlError 22023 for an unknown kind and a wrong number of rounds, 0A000 for others than MD5.
     """
-    if kind.lower() in _OTHERS:
-        raise not_supported(f"gen_salt('{kind.lower()}')", hint="gen_salt('md5') is.")
-    if kind.lower() != "md5":
+    known = kind[:_LONGEST].lower()
+    if known in _OTHERS:
+        raise not_supported(f"gen_salt('{known}')", hint="gen_salt('md5') is.")
+    if known != "md5":
         raise SqlError("22023", "gen_salt: Unknown salt algorithm")
     if rounds not in (0, _MD5_ROUNDS):
         raise SqlError("22023", "gen_salt: Incorrect number of rounds")

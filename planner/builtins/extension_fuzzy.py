@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Final
 
+from pgwire.long_values import pieces
 from planner.builtins.registry import REGISTRY, PythonForm
 from planner.errors import SqlError
 
 MAX_CHARACTERS: Final = 255
 _CODES: Final = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230120022455012623010202", strict=True))
 _CODE_LENGTH: Final = 4
+_PIECE: Final = 1 << 10
+"""Characters between two looks at the clock."""
 
 
 def levenshtein(source: str, target: str, insert: int = 1, delete: int = 1, substitute: int = 1) -> int:
@@ -37,19 +40,19 @@ def levenshtein_less_equal(
 
 def soundex(text: str) -> str:
     """Return a letter and three digits for the sound of an English name; empty where there is no letter of ASCII."""
-    start = next((at for at, char in enumerate(text) if char.upper() in _CODES and char.isascii()), None)
-    if start is None:
-        return ""
-    out = text[start].upper()
-    before = _CODES[out]
-    for char in text[start + 1 :]:
+    out = before = ""
+    for char in chain.from_iterable(pieces(text, _PIECE)):
         code = _CODES.get(char.upper()) if char.isascii() else None
-        if code is not None and code not in (before, "0"):
+        if not out:
+            if code is None:
+                continue
+            out = char.upper()
+        elif code is not None and code not in (before, "0"):
             out += code
             if len(out) == _CODE_LENGTH:
                 break
         before = char if code is None else code
-    return out.ljust(_CODE_LENGTH, "0")
+    return out and out.ljust(_CODE_LENGTH, "0")
 
 
 def difference(one: str, other: str) -> int:

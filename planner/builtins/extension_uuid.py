@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
+from collections.abc import Callable
+from typing import Final
 
+from pgwire.long_values import pieces
 from planner.builtins.registry import REGISTRY, PythonForm
 from planner.builtins.session import EvalSession
 from planner.builtins.uuid import gen_random_uuid
 
 _MULTICAST = 1 << 40
+_PIECE: Final = 1 << 18
+"""Characters that are hashed at once: half a millisecond."""
 
 
 def generate_v1(session: EvalSession) -> bytes:
@@ -23,12 +29,19 @@ def generate_v1mc(session: EvalSession) -> bytes:
 
 def generate_v3(namespace: bytes, name: str) -> bytes:
     """Return the uuid that MD5 makes of a name."""
-    return uuid.uuid3(uuid.UUID(bytes=namespace), name).bytes
+    return _of_name(hashlib.md5, 3, namespace, name)
 
 
 def generate_v5(namespace: bytes, name: str) -> bytes:
     """Return the uuid that SHA-1 makes of a name."""
-    return uuid.uuid5(uuid.UUID(bytes=namespace), name).bytes
+    return _of_name(hashlib.sha1, 5, namespace, name)
+
+
+def _of_name(algorithm: Callable[..., hashlib._Hash], version: int, namespace: bytes, name: str) -> bytes:
+    digest = algorithm(namespace, usedforsecurity=False)
+    for piece in pieces(name, _PIECE):
+        digest.update(piece.encode())
+    return uuid.UUID(bytes=digest.digest()[:16], version=version).bytes
 
 
 def _register() -> None:

@@ -30,6 +30,7 @@ from pgwire.codecs.ranges import Span, element, range_type, unpack_multirange, u
 from pgwire.codecs.system import RecordValue
 from pgwire.codecs.user_types import row_shape
 from pgwire.give_way import give_way, paced_iter
+from pgwire.long_arrays import PIECE
 from planner.builtins.compare import interval_length
 from planner.builtins.hash import (
     COMPUTED,
@@ -140,10 +141,13 @@ def _jsonb(text: str, seed: int) -> Halves:
         node = todo.pop()
         if isinstance(node, list):
             found ^= _ARRAY << 32 | _ARRAY
-            todo += reversed(node)
+            for at in range(len(node), 0, -PIECE):
+                todo += reversed(node[max(at - PIECE, 0) : at])
+                give_way()
         elif isinstance(node, dict):
             found ^= _OBJECT << 32 | _OBJECT
-            todo += [part for name, value in reversed(node.items()) for part in (value, name)]
+            for name, value in paced_iter(reversed(node.items())):
+                todo += (value, name)
         else:
             found = _turned(found) ^ _whole(_scalar(node, seed))
     return _halves(found)

@@ -12,6 +12,7 @@ from typing import Any
 
 from pgwire.codecs import numeric as numeric_codec
 from pgwire.codecs.json import parse_jsonb
+from pgwire.codecs.json_long import minded
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.long_arrays import PIECE, gathered, holds
 from pgwire.long_sets import Spread, distinct
@@ -323,6 +324,7 @@ def _delete_index(text: str, index: int) -> str:
 
 
 def _strip_nulls(value: Any) -> Any:
+    give_way()  # of many containers none may have many items
     if isinstance(value, dict):
         return mind_long(
             {key: _strip_nulls(item) for key, item in paced_iter(value.items()) if item is not None}
@@ -334,6 +336,7 @@ def _strip_nulls(value: Any) -> Any:
 
 def _strip_json(text: str) -> str:
     """json_strip_nulls: no blanks, numbers and duplicate keys as they were."""
+    give_way()
     kind = kind_of(text)
     if kind == "object":
         parts = [joined((quote(k), ":", _strip_json(v))) for k, v in members(text) if v != "null"]
@@ -345,6 +348,7 @@ def _strip_json(text: str) -> str:
 
 def pretty(value: Any, indent: int = 0) -> str:
     """Return jsonb_pretty's text: four blanks per level."""
+    give_way()
     inside = "\n" + " " * (indent + 4)
     if isinstance(value, dict):
         parts = [
@@ -518,7 +522,7 @@ def _register_jsonb() -> None:
     python("jsonb_set(jsonb,_text,jsonb,bool)", _set)
     python("jsonb_set_lax(jsonb,_text,jsonb,bool,text)", _set_lax)
     python("jsonb_insert(jsonb,_text,jsonb,bool)", _insert)
-    python("jsonb_strip_nulls(jsonb)", lambda text: dump(_strip_nulls(load(text))))
+    python("jsonb_strip_nulls(jsonb)", lambda text: dump(minded(text, _strip_nulls(load(text)))))
     python("json_strip_nulls(json)", _unescaped(_strip_json))
     python("jsonb_pretty(jsonb)", lambda text: pretty(load(text)))
     python("bool(jsonb)", _cast("boolean", "boolean", bool))

@@ -16,9 +16,10 @@ from typing import Any, Final
 from pgwire.codecs import numeric as numeric_codec
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.float import parse_float8
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.json import dump, load
 from pgwire.codecs.jsonpath import LAST, Item, Path, check_patterns_by, parse
-from pgwire.give_way import give_way
+from pgwire.give_way import give_way, paced_iter
 from planner.builtins import numeric
 from planner.builtins.formatting_pattern import parse_strict
 from planner.builtins.json_layout import offset_of
@@ -151,7 +152,7 @@ class _Run:
         if isinstance(value, dict):
             if item.value in value:
                 return self.then(item, value[item.value])
-            return self.structural("2203A", f'JSON object does not contain key "{item.value}"')
+            return self.structural("2203A", quoting("JSON object does not contain key ", item.value))
         if unwrap and isinstance(value, list):
             return self.each(item, value)
         return self.structural("2203A", "jsonpath member accessor can only be applied to an object")
@@ -164,7 +165,7 @@ class _Run:
         return self.structural("2203C", "jsonpath wildcard member accessor can only be applied to an object")
 
     def within(self, item: Item, values: Iterable[Json]) -> Iterator[Json]:
-        for value in values:
+        for value in paced_iter(values):
             yield from self.then(item, value)
 
     def all_elements(self, item: Item, value: Json) -> Iterator[Json]:
@@ -276,7 +277,7 @@ class _Run:
         if not isinstance(value, dict):
             raise PathError("2203C", "jsonpath item method .keyvalue() can only be applied to an object")
         number = offset_of(self.base, value) + self.base_id * 10_000_000_000
-        for key, member in value.items():
+        for key, member in paced_iter(value.items()):
             yield from self.then(item, {"id": number, "key": key, "value": member})
 
     # -- predicates ------------------------------------------------------------------------------

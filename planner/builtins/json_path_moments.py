@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgwire.codecs.domain import US_PER_DAY
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.registry import text_output
 from planner.builtins.datetime import time_to_timetz
 from planner.builtins.datetime_values import session_zone
@@ -82,7 +83,7 @@ def read(text: str, template: str | None) -> Moment:
             continue
     raise SqlError(
         "22031",
-        f'datetime format is not recognized: "{text}"',
+        quoting("datetime format is not recognized: ", text),
         hint="Use a datetime template argument to specify the input data format.",
     )
 

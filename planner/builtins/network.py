@@ -222,10 +222,10 @@ def _position_of(number: Decimal) -> bytes:
     """Return the log position with a number, rounded."""
     if not number.is_finite():
         raise SqlError("0A000", f"cannot convert {'NaN' if number.is_nan() else 'infinity'} to pg_lsn")
-    position = int(number.to_integral_value(ROUND_HALF_UP))
-    if not 0 <= position < 2**64:
+    position = number.to_integral_value(ROUND_HALF_UP)
+    if not 0 <= position < 2**64:  # before it is an int, which takes long of many digits
         raise SqlError("22023", "pg_lsn out of range")
-    return position.to_bytes(8, "big")
+    return int(position).to_bytes(8, "big")
 
 
 def _moved(value: bytes, distance: Decimal, sign: int) -> bytes:

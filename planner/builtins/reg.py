@@ -11,13 +11,14 @@ import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from string import whitespace
+from typing import Any, Final, cast
 
 from pgwire.codecs import array
 from pgwire.codecs.int import parse_oid
 from pgwire.codecs.invalid import quoting
 from pgwire.give_way import outside, paced
-from pgwire.long_values import joined, replaced
+from pgwire.long_values import joined, replaced, stripped
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, TextSearchDef, row_type_named
@@ -160,7 +161,7 @@ def find_relation(session: EvalSession, text: str) -> RelationDef | None:
         names = names[1:]
     schemas = object_schemas(session, names)
     if len(names) == 2 and session.catalog.schema(schemas[0]) is None:
-        raise SqlError("3F000", f'schema "{names[0]}" does not exist')
+        raise SqlError("3F000", quoting("schema ", names[0], " does not exist"))
     for schema in schemas:
         relation = session.catalog.relation(schema, names[-1])
         if relation is not None:
@@ -175,6 +176,7 @@ _SQL_TYPES = {
     "time without time zone": "time", "time with time zone": "timetz", "timestamp without time zone": "timestamp",
     "timestamp with time zone": "timestamptz", '"char"': "char",
 }  # fmt: skip
+_LONGEST: Final = max(map(len, _SQL_TYPES))
 
 
 @outside(1 << 14)
@@ -196,7 +198,7 @@ def find_type(text: str, session: EvalSession | None = None) -> int | None:
     With ``session`` users' types are found, too, along the search path.
     """
     name, dimensions = _written(text)
-    lowered = name.lower()
+    lowered = name.lower() if len(name) <= _LONGEST else ""
     if lowered in _SQL_TYPES:
         lowered = _SQL_TYPES[lowered]
     else:
@@ -341,7 +343,7 @@ def _lookup_in_catalog(session: EvalSession, oid: int, text: str) -> int | None:
         operators = facts().operators_by_name.get(names[-1], ())
         found = [op.oid for op in operators if "pg_catalog" in object_schemas(session, names)]
         if len(found) > 1:
-            raise SqlError("42725", f"more than one operator named {text}")
+            raise SqlError("42725", joined(("more than one operator named ", text)))
         return found[0] if found else None
     if oid == REGOPERATOR:
         return _find_operator(text)
@@ -365,11 +367,11 @@ _MISSING = {
 
 def reg_input(session: EvalSession | None, oid: int, text: str) -> int:
     """Read a reg* value: a number, ``-`` for 0, or a name."""
-    stripped = text.strip()
-    if stripped == "-":
+    bare = stripped(text, whitespace, True, True)
+    if bare == "-":
         return 0
-    if stripped.isascii() and stripped.isdigit():
-        return parse_oid(stripped)
+    if bare.isascii() and bare.isdigit():
+        return parse_oid(bare)
     return named_oid(session, oid, text)
 
 
@@ -378,11 +380,11 @@ def named_oid(session: EvalSession | None, oid: int, text: str) -> int:
     found = _lookup(session, oid, text)
     if found is None:
         if oid == REGOPER:
-            message = f"operator does not exist: {text}"
+            message = joined(("operator does not exist: ", text))
         elif oid == REGCOLLATION:
             message = quoting("collation ", text, ' for encoding "UTF8" does not exist')
         else:
-            message = f'{_LABEL[oid]} "{".".join(_names(text, oid))}" does not exist'
+            message = quoting(f"{_LABEL[oid]} ", joined(_names(text, oid), "."), " does not exist")
         raise SqlError(_MISSING[oid], message)
     return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pgwire.codecs.int import xid8_value
-from pgwire.codecs.snapshot import take_apart
+from pgwire.codecs.snapshot import bounds, take_apart
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 
@@ -50,15 +50,15 @@ def _register() -> None:
     python("pg_current_xact_id_if_assigned()", _assigned_xid8, needs_session=True)
     for name in ("pg_current_snapshot()", "txid_current_snapshot()"):
         python(name, lambda session: session.system.current_snapshot(), needs_session=True)
-    python("pg_snapshot_xmin(pg_snapshot)", lambda value: xid8_value(take_apart(value).xmin))
-    python("pg_snapshot_xmax(pg_snapshot)", lambda value: xid8_value(take_apart(value).xmax))
+    python("pg_snapshot_xmin(pg_snapshot)", lambda value: xid8_value(bounds(value)[0]))
+    python("pg_snapshot_xmax(pg_snapshot)", lambda value: xid8_value(bounds(value)[1]))
     python("pg_snapshot_xip(pg_snapshot)", _xip)
     python(
         "pg_visible_in_snapshot(xid8,pg_snapshot)",
         lambda xid, value: take_apart(value).sees(xid + _OF_XID8),
     )
-    python("txid_snapshot_xmin(txid_snapshot)", lambda value: _signed(take_apart(value).xmin))
-    python("txid_snapshot_xmax(txid_snapshot)", lambda value: _signed(take_apart(value).xmax))
+    python("txid_snapshot_xmin(txid_snapshot)", lambda value: _signed(bounds(value)[0]))
+    python("txid_snapshot_xmax(txid_snapshot)", lambda value: _signed(bounds(value)[1]))
     python("txid_snapshot_xip(txid_snapshot)", _txid_xip)
     python(
         "txid_visible_in_snapshot(int8,txid_snapshot)",

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from pgwire.codecs.array import dimensions, flatten
 from pgwire.codecs.int import parse_oid
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.system import RecordValue
 from planner.acl import EVERYBODY
 from planner.builtins.reg import find_relation, find_type, object_schemas, quote_ident
@@ -442,7 +443,7 @@ def object_address(
     if kind in _UNSUPPORTED:
         raise SqlError("22023", f'unsupported object type "{kind}"')
     if kind not in _FIND:
-        raise SqlError("22023", f'unrecognized object type "{kind}"')
+        raise SqlError("22023", quoting("unrecognized object type ", kind))
     catalog, find = _FIND[kind]
     if kind in _BY_TYPE:
         _exactly(flatten(names, len(dimensions(names))), 1, "name")

@@ -183,6 +183,10 @@ def column_is_updatable(session: EvalSession, oid: int, attnum: int, triggers: b
     return attnum > 0 and is_updatable(session, oid, triggers, attnum) & _CHANGED == _CHANGED
 
 
+_LONGEST: Final = 64
+"""Characters of a property's name; none that is known has as many."""
+
+
 def index_column_property(session: EvalSession, oid: int, position: int, name: str) -> bool | None:
     """SQL's ``pg_index_column_has_property``; NULL for what is unknown or does not apply."""
     found = find_index(session, oid)
@@ -191,7 +195,7 @@ def index_column_property(session: EvalSession, oid: int, position: int, name: s
     index = found[1]
     if not 1 <= position <= len(index.attnums) + len(index.include):
         return None
-    property_ = name.lower()
+    property_ = name[:_LONGEST].lower()
     if position > len(index.attnums):  # an INCLUDE column
         return {"returnable": True, "distance_orderable": False}.get(property_)
     btree = index.method == "btree"
@@ -219,7 +223,7 @@ def index_property(session: EvalSession, oid: int, name: str) -> bool | None:
     return {
         "clusterable": method in ("btree", "gist"), "index_scan": method not in ("gin", "brin", "bloom"), "bitmap_scan": True,
         "backward_scan": method in ("btree", "hash"),
-    }.get(name.lower())  # fmt: skip
+    }.get(name[:_LONGEST].lower())  # fmt: skip
 
 
 _AM_PROPERTY_NAMES = ("can_order", "can_unique", "can_multi_col", "can_exclude", "can_include")
@@ -250,7 +254,7 @@ def row_security_active_by_name(session: EvalSession, name: str) -> bool:
 
 def index_method_property(oid: int, name: str) -> bool | None:
     """SQL's ``pg_indexam_has_property``: what PostgreSQL's method can, also where it is not all supported here."""
-    return _AM_PROPERTIES.get(oid, {}).get(name.lower())
+    return _AM_PROPERTIES.get(oid, {}).get(name[:_LONGEST].lower())
 
 
 # --- sets -----------------------------------------------------------------------------------------

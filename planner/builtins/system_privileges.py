@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from string import whitespace
 from typing import Any, Final, TypeAlias
 
+from pgwire.codecs.invalid import quoting
 from pgwire.long_values import fields, stripped
 from planner.acl import (
     DATABASE_OWNER,
@@ -79,7 +80,7 @@ def _relation(session: EvalSession, wanted: Any) -> RelationDef | None:
         return session.rights_catalog.relation_by_oid(wanted)
     relation = find_relation(session, wanted)
     if relation is None:
-        raise SqlError("42P01", f'relation "{wanted}" does not exist')
+        raise SqlError("42P01", quoting("relation ", str(wanted), " does not exist"))
     return session.rights_catalog.relation_by_oid(relation.oid)
 
 
@@ -114,7 +115,7 @@ def _schema(session: EvalSession, wanted: Any) -> Asked | None:
     else:
         schema = session.rights_catalog.schema(wanted)
         if schema is None:
-            raise SqlError("3F000", f'schema "{wanted}" does not exist')
+            raise SqlError("3F000", quoting("schema ", str(wanted), " does not exist"))
     return lambda rights, letters, option: rights.schema(schema, letters, option=option)
 
 
@@ -126,7 +127,7 @@ def _database(session: EvalSession, wanted: Any) -> Asked | None:
     else:
         found = session.rights_catalog.database_named(wanted)
         if found is None:
-            raise SqlError("3D000", f'database "{wanted}" does not exist')
+            raise SqlError("3D000", quoting("database ", str(wanted), " does not exist"))
     oid = found.oid
     return lambda rights, letters, option: rights.database(letters, option=option, oid=oid)
 
@@ -148,7 +149,7 @@ def _function(session: EvalSession, wanted: Any) -> Asked | None:
 def _type(session: EvalSession, wanted: Any) -> Asked | None:
     oid = wanted if isinstance(wanted, int) else find_type(wanted, session)
     if oid is None:
-        raise SqlError("42704", f'type "{wanted}" does not exist')
+        raise SqlError("42704", quoting("type ", str(wanted), " does not exist"))
     made = session.rights_catalog.type_by_oid(oid)
     if made is not None:
         return lambda rights, letters, option: rights.type(made, option=option)
@@ -165,7 +166,7 @@ def _language(session: EvalSession, wanted: Any) -> Asked | None:
             return functools.partial(_of_language, name)
     if isinstance(wanted, int):
         return None
-    raise SqlError("42704", f'language "{wanted}" does not exist')
+    raise SqlError("42704", quoting("language ", str(wanted), " does not exist"))
 
 
 def _of_language(name: str, rights: Rights, letters: str, option: bool) -> bool:
@@ -177,7 +178,7 @@ def _tablespace(session: EvalSession, wanted: Any) -> Asked | None:
         return _public(SUPERUSER_OID, "")
     if isinstance(wanted, int):
         return None
-    raise SqlError("42704", f'tablespace "{wanted}" does not exist')
+    raise SqlError("42704", quoting("tablespace ", str(wanted), " does not exist"))
 
 
 def _nothing(what: str) -> Resolve:
@@ -186,7 +187,7 @@ def _nothing(what: str) -> Resolve:
     def resolve(session: EvalSession, wanted: Any) -> Asked | None:
         if isinstance(wanted, int):
             return None
-        raise SqlError("42704", f'{what} "{wanted}" does not exist')
+        raise SqlError("42704", quoting(f"{what} ", str(wanted), " does not exist"))
 
     return resolve
 
@@ -222,6 +223,10 @@ def _word(part: str) -> str:
     return " ".join(stripped(part, whitespace, True, True)[:_LONGEST].upper().split())
 
 
+def _unrecognized(word: str) -> SqlError:
+    return SqlError("22023", quoting("unrecognized privilege type: ", word))
+
+
 def _words(text: str, allowed: Sequence[str]) -> list[tuple[str, bool]]:
     """Return (privilege, with grant option) for each word of a list; 22023 for one that is not allowed."""
     found: list[tuple[str, bool]] = []
@@ -230,7 +235,7 @@ def _words(text: str, allowed: Sequence[str]) -> list[tuple[str, bool]]:
         grant = word.endswith(" WITH GRANT OPTION")
         word = word.removesuffix(" WITH GRANT OPTION")
         if word not in allowed:
-            raise SqlError("22023", f'unrecognized privilege type: "{part.strip()}"')
+            raise _unrecognized(stripped(part, whitespace, True, True))
         found.append((word, grant))
     return found
 
@@ -243,7 +248,7 @@ def _role(session: EvalSession, wanted: Any) -> RoleDef | None:
         return None
     role = session.rights_catalog.role(wanted)
     if role is None:
-        raise SqlError("42704", f'role "{wanted}" does not exist')
+        raise SqlError("42704", quoting("role ", str(wanted), " does not exist"))
     return role
 
 
@@ -306,7 +311,7 @@ def _role_inquiry(with_user: bool) -> Callable[..., bool | None]:
             word = _word(part)
             base = word.removesuffix(" WITH GRANT OPTION").removesuffix(" WITH ADMIN OPTION")
             if base not in ("MEMBER", "USAGE"):
-                raise SqlError("22023", f'unrecognized privilege type: "{part.strip()}"')
+                raise _unrecognized(stripped(part, whitespace, True, True))
         if role is None or other is None:
             return role is not None and role.superuser
         role_of = session.rights_catalog.role_by_oid
@@ -429,8 +434,8 @@ def _acl_name(session: EvalSession, oid: int) -> str:
 
 def make_item(session: EvalSession, grantee: int, grantor: int, privileges: str, grantable: bool) -> str:
     """SQL's ``makeaclitem``: an item of a list, its privilege by its word; 22023 for an unknown one."""
-    if privileges.upper() not in (*WORDS, "RULE"):
-        raise SqlError("22023", f'unrecognized privilege type: "{privileges}"')
+    if privileges[:_LONGEST].upper() not in (*WORDS, "RULE"):
+        raise _unrecognized(privileges)
     letters = WORDS.get(privileges.upper(), "")  # RULE has been nobody's for long
     item = AclItem(grantee=grantee, grantor=grantor, letters=letters, grantable=letters if grantable else "")
     return item_text(item, functools.partial(_acl_name, session))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.system import RecordValue
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -86,7 +87,7 @@ def log_directory() -> Iterable[tuple[Any, ...]]:
 
 def slot_files(slot: str) -> Iterable[tuple[Any, ...]]:
     """SQL's ``pg_ls_replslotdir``: there are no slots. Raises SqlError 42704."""
-    raise SqlError("42704", f'replication slot "{slot}" does not exist')
+    raise SqlError("42704", quoting("replication slot ", slot, " does not exist"))
 
 
 def directory(

@@ -12,31 +12,42 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import pairwise
+from itertools import accumulate
 from typing import Final
 
 from pgwire.give_way import give_way, paced, paced_iter
-from pgwire.release import release
+from pgwire.long_arrays import gathered
+from pgwire.long_sets import distinct
+from pgwire.long_values import joined, pieces
+from pgwire.release import mind_long, release
 from planner.builtins.text import lower
 
 WIDTH: Final = 3
+_PART: Final = 1024
+"""Characters of a text that are looked at at once."""
 _KEPT_CHARS: Final = 8192
 """Longer texts are taken apart each time."""
 
 
 def _words(text: str) -> Iterator[str]:
     """Yield the words of a text in small letters: runs of letters and digits."""
-    word: list[str] = []
-    for char in paced(text, 1024):
-        if _in_word(char):
-            word.append(char)
-        elif word:
-            yield lower("".join(word))
-            word.clear()
-    if word:
-        yield lower("".join(word))
+    begun: list[str] = []  # of a word that has not ended in the parts before
+    for part in pieces(text, _PART):
+        start = 0 if begun else -1
+        for at, char in enumerate(part):
+            if _in_word(char):
+                if start < 0:
+                    start = at
+            elif start >= 0:
+                begun.append(part[start:at])
+                yield lower(joined(begun))
+                begun, start = [], -1
+        if start >= 0:
+            begun.append(part[start:])
+    if begun:
+        yield lower(joined(begun))
 
 
 def _in_word(char: str) -> bool:
@@ -66,7 +77,7 @@ def _table() -> Sequence[int]:
 
 def in_order(text: str) -> list[str]:
     """Return the trigrams of a text as they come, with those that come again."""
-    return [trigram for word in _words(text) for trigram in _windows(f"  {word} ")]
+    return gathered(trigram for word in _words(text) for trigram in _windows(joined(("  ", word, " "))))
 
 
 def trigrams(text: str) -> AbstractSet[str]:
@@ -75,7 +86,7 @@ def trigrams(text: str) -> AbstractSet[str]:
         return _kept(text)
     found: set[str] = set()
     for word in _words(text):
-        found.update(_windows(f"  {word} "))
+        found.update(_windows(joined(("  ", word, " "))))
     return found
 
 
@@ -131,7 +142,7 @@ def word_similarity(words: str, text: str, *, strict: bool = False) -> float:
     places = in_order(text)
     if not wanted or not places:
         return 0.0
-    begins, ends = _bounds(text) if strict else (frozenset(), frozenset())
+    begins, ends = _bounds(text) if strict else ((), ())
     last: dict[str, int] = {}
     inside = shared = 0
     low = 0 if strict else -1
@@ -160,16 +171,13 @@ def word_similarity(words: str, text: str, *, strict: bool = False) -> float:
                 try_inside -= 1
                 try_shared -= left in wanted
         best = max(best, current)
-        for start in range(old_low, low):
+        for start in paced(range(old_low, low)):
             if last.get(places[start]) == start:
                 del last[places[start]]
     return best
 
 
-def _bounds(text: str) -> tuple[frozenset[int], frozenset[int]]:
+def _bounds(text: str) -> tuple[Collection[int], Collection[int]]:
     """Return at which trigrams of a text words begin, and at which they end."""
-    lengths = [len(word) + 1 for word in _words(text)]
-    starts = [0]
-    for length in lengths:
-        starts.append(starts[-1] + length)
-    return frozenset(starts[:-1]), frozenset(after - 1 for _, after in pairwise(starts))
+    starts = mind_long([0, *accumulate(len(word) + 1 for word in _words(text))])
+    return distinct(paced_iter(starts[:-1])), distinct(start - 1 for start in paced_iter(starts[1:]))

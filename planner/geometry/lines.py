@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable
 
 from pgwire.codecs.geometric import EPSILON, Line, Lseg, Point, less, line_through, near, same_point, slope
+from pgwire.give_way import paced_iter
 from planner.builtins.floating import add, div, mul, sub
 from planner.errors import SqlError
 
@@ -263,7 +264,7 @@ def nearest_of(found: Iterable[Nearest]) -> Nearest:
     """Return the first with the least distance; NaN is the greatest."""
     items = iter(found)
     best = next(items)
-    for item in items:
+    for item in paced_iter(items):
         if less(item[0], best[0]):
             best = item
     return best

@@ -11,6 +11,7 @@ from itertools import chain, pairwise
 
 from pgwire.codecs.geometric import Box, Circle, Lseg, Path, Point, Points, less, near, same_point
 from pgwire.give_way import give_way, paced, paced_iter
+from pgwire.long_arrays import gathered
 from pgwire.release import mind_long
 from planner.builtins.floating import add, div, mul, sub
 from planner.errors import SqlError
@@ -99,7 +100,7 @@ def _any_meet(ones: Iterable[Lseg], others: Sequence[Lseg]) -> bool:
 
 def path_distance(one: Path, other: Path) -> float | None:
     """Return the distance of two paths, None where one is a single open point."""
-    others = list(segments(other))
+    others = gathered(paced_iter(segments(other)))
     found = (lseg_nearest_to_lseg(a, b) for a in _giving_way(segments(one)) for b in _giving_way(others))
     first = next(found, None)
     return nearest_of(chain((first,), found))[0] if first is not None else None
@@ -113,7 +114,7 @@ def _giving_way(lsegs: Iterable[Lseg]) -> Iterator[Lseg]:
 
 def distance_to_path(path: Path, point: Point) -> float:
     """Return the distance of a point from a path, 0 from a single open point."""
-    found = [lseg_nearest(segment, point) for segment in _giving_way(segments(path))]
+    found = mind_long([lseg_nearest(segment, point) for segment in _giving_way(segments(path))])
     return nearest_of(found)[0] if found else 0.0
 
 
@@ -204,7 +205,7 @@ def polygons_overlap(one: Points, other: Points) -> bool:
     """Whether two polygons have a point in common."""
     if not areas.overlap(bounds(one), bounds(other)):
         return False
-    if _any_meet(edges(one), list(edges(other))):
+    if _any_meet(edges(one), gathered(paced_iter(edges(other)))):
         return True
     return inside(one[0], other) or inside(other[0], one)
 
@@ -258,7 +259,7 @@ def distance_to_polygon(polygon: Points, point: Point) -> float:
     """Return the distance of a point from a polygon, 0 inside it."""
     if inside(point, polygon):
         return 0.0
-    around = [(polygon[0], polygon[-1]), *pairwise(polygon)]
+    around = chain(((polygon[0], polygon[-1]),), pairwise(polygon))
     return nearest_of(lseg_nearest(edge, point) for edge in _giving_way(around))[0]
 
 

@@ -58,7 +58,8 @@ FIXED: Final[dict[str, Any]] = {
     "int4": 5, "int8": 5, "int2": 5, "bool": True, "float8": 1.5, "float4": 1.5, "name": "utf8", "oid": 23,
     "interval": (0, 1, 0), "date": 0, "timestamp": 1, "timestamptz": 1, "time": 1, "timetz": (1, 0), "char": "a",
     "regconfig": 3748, "regdictionary": 3765, "regclass": 1259, "xid8": 5, "xid": 5,
-    "anyelement": 5, "anynonarray": 5, "anycompatible": 5, "any": 5, "anycompatiblenonarray": 5, "pg_lsn": bytes(8),
+    "anyelement": 5, "anynonarray": 5, "anycompatible": 5, "any": 5, "anycompatiblenonarray": 5, "pg_lsn": bytes(8), "void": "", "cid": 5, "tid": (0, 5),
+    **{f"reg{kind}": 1 for kind in ("proc", "procedure", "oper", "operator", "type", "namespace", "role", "collation")},
 }  # fmt: skip
 CONCRETE: Final = {
     "anyarray": "_int4", "anycompatiblearray": "_int4", "anyelement": "int4", "anynonarray": "int4",
@@ -94,7 +95,12 @@ def sample(name: str, n: int) -> Any:
         "polygon": lambda: each("(#,1.5)"), "path": lambda: "[" + each("(#,1.5)") + "]",
         "int4multirange": lambda: "{" + each("[#0,#5)") + "}", "anymultirange": lambda: "{" + each("[#0,#5)") + "}",
         "point": lambda: "(1,2)", "circle": lambda: "<(1,2),3>", "anyrange": lambda: "[3,900)", "int4range": lambda: "[3,900)", "jsonpath": lambda: "$" + ".a" * min(n, 200),
-        "pg_snapshot": lambda: "10:20:", "txid_snapshot": lambda: "10:20:",
+        **{name: lambda: "10:90000000:" + each("1#") for name in ("pg_snapshot", "txid_snapshot")}, "box": lambda: "(1,2),(3,4)", "lseg": lambda: "[(1,2),(3,4)]",
+        "line": lambda: "{1,2,3}", "money": lambda: "1.50", "macaddr": lambda: "08:00:2b:01:02:03", "macaddr8": lambda: "08:00:2b:01:02:03:04:05",
+        "uuid": lambda: "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "daterange": lambda: "[2000-01-01,2000-02-01)", "int8range": lambda: "[3,900)",
+        "tsrange": lambda: "[2000-01-01,2000-02-01)", "tstzrange": lambda: "[2000-01-01,2000-02-01)", "numrange": lambda: "[3,900.5)",
+        **{f"_{kind}range": lambda: "{" + each('"[#,900000)"') + "}" for kind in ("int4", "int8", "num")},
+        **{f"_{kind}range": lambda: "{" + each('"[2000-01-01,2000-02-01)"') + "}" for kind in ("date", "ts", "tstz")},
     }  # fmt: skip
     if name in literals:
         kind = CONCRETE.get(name, name)

@@ -6,6 +6,7 @@ One part of ``PARTS`` runs with ``make test``, all with ``long`` tests; what is 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,10 +14,11 @@ import pytest
 
 from planner import builtins
 from planner.builtins import costs
+from planner.builtins.aggregates_ordered import Percentile
 from planner.builtins.costs import DATA, Cost
 from planner.builtins.registry import Builtin, Registry
 from planner.facts import facts
-from tests.planner.builtins.costs import Measured, grows, measured
+from tests.planner.builtins.costs import Measured, Stopped, counting, grows, measured, sample
 from tests.support.engine import Session, open_database
 from txn.persist.memory import MemoryDisk
 
@@ -89,6 +91,56 @@ def test_builtins_cost_what_they_say(session: Any, part: int) -> None:
             continue  # there are values of its argument's type in catalogs alone
         problems += filter(None, [problem(oid, row, found)])
     assert not problems, "\n".join(problems)
+
+
+def _tree(opening: str, key: str, closing: str) -> str:
+    """Return a jsonb of three levels of containers, none of which has many items."""
+    text = "1"
+    for _ in range(3):
+        text = f"{opening}{', '.join([key.format(i) + text for i in range(10, 36)])}{closing}"
+    return text
+
+
+TREES = (_tree("[", "", "]"), _tree("{", '"k{}": ', "}"))
+MANY = 5_000
+"""Items of which each takes some lines."""
+
+
+@pytest.mark.parametrize(
+    ("signature", "args"),
+    [
+        *[
+            (f"{name}({','.join([name.partition('_')[0]] * count)})", (tree,) * count)
+            for tree in TREES
+            for name, count in (
+                ("jsonb_strip_nulls", 1), ("json_strip_nulls", 1), ("jsonb_pretty", 1), ("jsonb_hash", 1), ("jsonb_concat", 2),
+                ("jsonb_cmp", 2), ("jsonb_contains", 2),
+            )
+        ],
+        ("fuzzystrmatch.soundex(text)", ("." * 2 * MANY,)),
+        ("dist_polyp(polygon,point)", (sample("polygon", MANY), sample("point", 1))),
+    ],
+)  # fmt: skip
+def test_what_has_no_many_of_anything_gives_way(signature: str, args: tuple[Any, ...]) -> None:
+    row = next(row for _, row in ROWS if row.signature == signature)
+    assert row.python is not None
+    found = Measured()
+    with counting(found), contextlib.suppress(Stopped):
+        row.python(*args)
+    assert found.lines > SLICE / 2
+    assert found.longest < SLICE / 10, found
+
+
+def test_fractions_give_way() -> None:
+    fractions = (tuple([i / MANY for i in range(MANY)]), None)
+    found = Measured()
+    with counting(found):
+        state = Percentile(True, (fractions,))
+        for value in (1.0, 2.0):
+            state.step(value)
+        assert len(state.result()[0]) == MANY
+    assert found.lines > SLICE
+    assert found.longest < SLICE / 10, found
 
 
 def test_costs_are_read_once_each() -> None:
