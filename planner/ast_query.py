@@ -390,8 +390,17 @@ class GroupingSet(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableSample(Node):
+    """``TABLESAMPLE method (args) [REPEATABLE (seed)]``; its span is the method's."""
+
+    method: Name
+    args: tuple[Expression, ...]
+    seed: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableRef(Node):
-    """A relation by name. ``only`` is ONLY; ``persistence`` matters in CREATE alone."""
+    """A relation by name. ``only`` is ONLY; ``persistence`` matters in CREATE alone, ``sample`` in FROM."""
 
     name: str
     schema: str = ""
@@ -399,6 +408,7 @@ class TableRef(Node):
     alias: Alias | None = None
     only: bool = False
     persistence: Literal["p", "t", "u"] = "p"
+    sample: TableSample | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -282,6 +282,8 @@ class Derivation:
             relation = self.catalog.relation_by_oid(item.oid)
             if item.guard is not None:
                 self.query(item.guard)
+            if item.sample is not None:
+                self.expr(item.sample.key)
             return {} if relation is None else _columns(relation)
         found: Sequence[int] = [type_collation(column.type, self.catalog) for column in item.columns]
         if isinstance(item, SubqueryRange):

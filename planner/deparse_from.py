@@ -37,6 +37,8 @@ from planner.query import (
     Range,
     RangeRef,
     RelationRange,
+    Sample,
+    SampleKey,
     Select,
     SetOp,
     SqlCall,
@@ -175,6 +177,20 @@ def _range(p: Printer, item: Range, names: Names) -> None:
     if names.name and (columns or is_called_otherwise(item, names)):
         p.out += f" {shown}"
     p.out += columns
+    if isinstance(item, RelationRange) and item.sample is not None:
+        _sample(p, item.sample)
+
+
+def _sample(p: Printer, sample: Sample) -> None:
+    """Append a TABLESAMPLE clause; where it is printed its key has not been made yet."""
+    assert isinstance(sample.key, SampleKey)
+    p.out += f" TABLESAMPLE {sample.method} ("
+    p.expr(sample.key.percent, False)
+    p.out += ")"
+    if sample.key.seed is not None:
+        p.out += " REPEATABLE ("
+        p.expr(sample.key.seed, False)
+        p.out += ")"
 
 
 def _sub_select(p: Printer, query: QueryExpr) -> None:

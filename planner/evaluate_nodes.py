@@ -70,12 +70,14 @@ from planner.query import (
     RelabelType,
     RowCompare,
     RowExpr,
+    SampleKey,
     ScalarArrayOp,
     SqlCall,
     SubLink,
     Subscript,
     Var,
 )
+from planner.sampling import random_start, sample_key, start_of
 from planner.typefacts import FIRST_USER_OID, coordinates_of
 
 _TUPLES = TUPLE_TYPES - {RECORD}  # records are told from arrays by their class
@@ -469,6 +471,23 @@ def _cursor_value(unit: Unit, expr: CursorValue, depth: int) -> str:
     return f"e.session.system.cursor_value({named}, *{unit.name(asked, 'cur')})"
 
 
+def _sample_key(unit: Unit, expr: SampleKey, depth: int) -> str:
+    """What a sample is chosen by."""
+
+    def made(env: Env, percent: float | None, seed: float | None) -> int:
+        return sample_key(percent, None if seed is None else start_of(seed))
+
+    def drawn(env: Env, percent: float | None) -> int:
+        if env.session is None:
+            raise not_supported("a random sample without a session")
+        return sample_key(percent, random_start(env.session.random_bytes(8)))
+
+    percent = unit.value(expr.percent, depth + 1)
+    if expr.seed is None:
+        return f"{unit.name(drawn, 'sample')}(e, {percent})"
+    return f"{unit.name(made, 'sample')}(e, {percent}, {unit.value(expr.seed, depth + 1)})"
+
+
 def _sublink(unit: Unit, expr: SubLink, depth: int) -> str:
     """A sub-select: the executor's callable."""
     if unit.layout.subplan is None:
@@ -531,6 +550,7 @@ NODES.update(
         ArrayAssign: _array_assign,
         CurrentSetting: _setting,
         CursorValue: _cursor_value,
+        SampleKey: _sample_key,
         SubLink: _sublink,
         SqlCall: _sql_call,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from planner import ast
@@ -110,11 +111,20 @@ class RawReader(ExpressionReader):
             if kind == "RangeFunction":
                 return self._range_function(body)
             if kind == "RangeTableSample":
-                raise self.refuse("TABLESAMPLE", body)
+                return self._sampled(body)
             if kind == "RangeTableFunc":
                 raise self.refuse("XMLTABLE", body)
             raise self.refuse(JSON_SYNTAX.get(kind, kind), body)
         raise AssertionError("empty node")
+
+    def _sampled(self, body: Raw) -> ast.TableRef:
+        sample = ast.TableSample(
+            method=strings(body["method"]),
+            args=self.exprs(body["args"]),
+            seed=self.optional(body.get("repeatable")),
+            span=self.span(body),
+        )
+        return replace(self.table(body["relation"]["RangeVar"]), sample=sample)
 
     def _opening_parenthesis(self, span: Span | None) -> Span | None:
         """Return the parenthesis before a sub-select's first value (the raw tree does not place it)."""

@@ -86,7 +86,9 @@ def columns_named(
                 oid, attnum = column_named(levels[node.level][node.range], node.attnum, catalog)
                 if oid:
                     found.setdefault(oid, set()).add(attnum)
-        elif not isinstance(node, RelationRange) and not (isinstance(node, SubqueryRange) and node.view):
+        elif isinstance(node, RelationRange):
+            stack += [] if node.sample is None else [(node.sample, levels)]
+        elif not (isinstance(node, SubqueryRange) and node.view):
             if isinstance(node, Select):
                 levels = (node.ranges, *levels)
             elif isinstance(node, SetOp | Values):

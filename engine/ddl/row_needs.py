@@ -159,6 +159,17 @@ class RowNeeds(Needs):
 _Below: TypeAlias = Callable[[Any], Iterable[Any]]
 
 
+def _sampling(item: Any) -> Iterable[Any]:
+    """What is below a table that has been looked at: sub-selects among what it is sampled by."""
+    return () if item.sample is None else (item.sample,)
+
+
+def _sampling_of_parts(item: Any) -> Iterable[Any]:
+    """As ``_sampling``, of a partitioned table, whose parts have all the same."""
+    first = next((node for node in walk(item.query) if isinstance(node, q.RelationRange)), None)
+    return () if first is None else _sampling(first)
+
+
 def _nothing(node: Any) -> Iterable[Any]:
     """What is below a node that has been looked at with all that is in it."""
     return ()
@@ -186,7 +197,7 @@ class _Reading:
             needs.read(oid, reader, named, reach=self._reach)
         if item.guard is not None:  # the columns that policies name need no right
             needs.query(item.guard.where, reader, reach=False)
-        return _nothing
+        return _sampling
 
     def subquery(self, item: q.SubqueryRange) -> _Below:
         """A sub-query asks what is in it, a partitioned table as a table, a view as a view."""
@@ -206,7 +217,7 @@ class _Reading:
                 if isinstance(node, q.RelationRange) and node.guard is not None:
                     needs.query(node.guard.where, reader, reach=False)
                     break
-        return _nothing
+        return _sampling_of_parts
 
     def _view(self, item: q.SubqueryRange, oid: int) -> _Below:
         """SELECT on the view; of its owner, or of who asks where it is a security_invoker, what it reads."""

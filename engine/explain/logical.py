@@ -192,7 +192,10 @@ def _range(query: Select, number: int, texts: Texts) -> PlanNode:
     alias = texts.alias(number)
     if isinstance(item, RelationRange):
         about, facts = texts.about(item, number)
-        made = PlanNode("Seq Scan", f"Seq Scan on {about}", facts)
+        kind = "Seq Scan" if item.sample is None else "Sample Scan"
+        made = PlanNode(kind, f"{kind} on {about}", facts)
+        if item.sample is not None:
+            made.details["Sampling"] = texts.sampling(item.sample)
     elif isinstance(item, SubqueryRange):
         made = PlanNode("Subquery Scan", f"Subquery Scan on {alias}", {"Alias": alias})
         made.add(_query(item.query, texts), "Subquery")

@@ -31,6 +31,8 @@ from planner.query import (
     QueryExpr,
     Range,
     RelationRange,
+    Sample,
+    SampleKey,
     Select,
     SortKey,
     SubLink,
@@ -190,6 +192,15 @@ class Texts:
             facts["Schema"] = item.schema
         facts["Alias"] = self._levels[-1].names[number]
         return (shown if alias == name else f"{shown} {alias}"), facts
+
+    def sampling(self, sample: Sample) -> str:
+        """Return a TABLESAMPLE clause: the method and its arguments."""
+        key = sample.key
+        if isinstance(key, Param):
+            key = self.stable[key.number]
+        assert isinstance(key, SampleKey)
+        again = "" if key.seed is None else f" REPEATABLE ({self.of(key.seed)})"
+        return f"{sample.method} ({self.of(key.percent)}){again}"
 
     def guess_range(self, node: PlanNode, number: int, types: Sequence[SqlType]) -> None:
         """Give a node the guess for a range of the query, of whose columns those with ``types`` are read."""

@@ -38,6 +38,7 @@ from engine.index.nodes import (
 )
 from engine.index.one_time import OneTime
 from engine.index.partitions import PartitionsSource
+from engine.index.samples import SampleScan, VirtualSample
 from engine.index.setops import RecursiveUnion, SetOpNode, With
 from engine.index.sources import IndexSource, Source, SourceNode, TableScan
 from engine.index.virtual_sources import VirtualLookup, VirtualScan
@@ -326,6 +327,13 @@ class Describer:
         """All rows of a table."""
         return self._scan("Seq Scan", source.item, source.number)
 
+    def sample_scan(self, source: SampleScan | VirtualSample) -> PlanNode:
+        """A sample of a table."""
+        made = self._scan("Sample Scan", source.item, source.number)
+        assert source.item.sample is not None
+        made.details["Sampling"] = self.texts.sampling(source.item.sample)
+        return made
+
     def ctid_scan(self, source: CtidScan) -> PlanNode:
         """Rows by their ctids."""
         made = self._scan("Tid Scan" if source.access.keys else "Tid Range Scan", source.item, source.number)
@@ -463,6 +471,8 @@ _FORMS: dict[type[Node], Form] = {
 }
 _SOURCES: dict[type[Source], Form] = {
     TableScan: Describer.table_scan,
+    SampleScan: Describer.sample_scan,
+    VirtualSample: Describer.sample_scan,
     CtidScan: Describer.ctid_scan,
     IndexSource: Describer.index_scan,
     CandidateScan: Describer.candidate_scan,

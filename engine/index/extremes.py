@@ -62,6 +62,7 @@ def from_index_ends(query: Select, catalog: Catalog) -> Select | None:
         or not isinstance(item, RelationRange)
         or item.virtual
         or item.guard is not None
+        or item.sample is not None
     ):
         return None
     where = query.where

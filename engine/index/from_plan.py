@@ -58,6 +58,7 @@ from engine.index.partitions import (
 )
 from engine.index.push_down import pushed_down
 from engine.index.reduce_joins import reduced
+from engine.index.samples import SampleScan, VirtualSample
 from engine.index.sources import IndexSource, Source, SourceNode, TableScan, reading_for
 from engine.index.virtual_sources import VirtualLookup, VirtualScan
 from engine.large_objects.rows import RELATIONS as LARGE_OBJECT_RELATIONS
@@ -301,7 +302,7 @@ class FromPlanner:
         if not isinstance(item, RelationRange):
             return None
         relation = self.planning.catalog.relation_by_oid(item.oid)
-        if relation is None:
+        if relation is None or item.sample is not None:
             return None
         catalog = self.planning.catalog
         conjuncts = [*self.guards[index], *conjuncts]
@@ -319,7 +320,7 @@ class FromPlanner:
     ) -> tuple[int, Expr, bool] | None:
         """Return (attnum, value or array, is array) for a catalog relation reached by one column."""
         item = self.query.ranges[index]
-        if not isinstance(item, RelationRange):
+        if not isinstance(item, RelationRange) or item.sample is not None:
             return None
         names = {c.attnum: c for c in item.columns}
         best: tuple[int, Expr, bool] | None = None
@@ -354,7 +355,9 @@ class FromPlanner:
                     access = replace(access, limited=is_small(counts))
             mark = self.marks.get(index)
             self.planning.note(item, relation.oid, access, peeked=mark is not None and mark.wait == "skip")
-            if access is None:
+            if item.sample is not None:
+                stored = SampleScan(item, item.sample, relation, index, needed, self.narrow, self._empty())
+            elif access is None:
                 stored = TableScan(item, relation, index, needed, self.narrow)
             elif access.kind == "rows":
                 tids = [*access.keys, *(b[0] for b in (access.lower, access.upper) if b)]
@@ -397,7 +400,11 @@ class FromPlanner:
             source = stored
         elif isinstance(item, RelationRange):
             use = self._virtual_use(index, conjuncts, bound)
-            if item.oid in LARGE_OBJECT_RELATIONS and (use is None or use[0] != NUMBER):
+            if item.sample is not None:
+                if item.oid in LARGE_OBJECT_RELATIONS:
+                    raise not_supported(f"TABLESAMPLE of {item.name}")
+                source = VirtualSample(item, item.sample, index, needed, self.narrow_catalog, self._empty())
+            elif item.oid in LARGE_OBJECT_RELATIONS and (use is None or use[0] != NUMBER):
                 source = LargeObjectSource(
                     item, index, needed, self.narrow_catalog, None, False, self._empty()
                 )

@@ -85,8 +85,13 @@ def limits_of(query: Select) -> tuple[Expr, ...] | None:
     if len(query.from_) != 1 or not isinstance(query.from_[0], RangeRef):
         return None
     item = query.ranges[query.from_[0].range]
-    if not isinstance(item, RelationRange) or item.virtual or item.guard is not None:
-        return None  # of a guarded table it is not known how many rows the limit takes
+    if (
+        not isinstance(item, RelationRange)
+        or item.virtual
+        or item.guard is not None
+        or item.sample is not None
+    ):
+        return None  # of a guarded table, or of a sample, it is not known how many rows the limit takes
     counts = tuple(x for x in (query.limit, query.offset) if x is not None)
     if not all(isinstance(_bare(x), Const | Param) for x in counts):
         return None

@@ -140,6 +140,9 @@ Extract = Callable[[Sequence[Any]], Rows]
 ExtractOf = Callable[[int], Extract]
 """Gives the function of a table by its oid, for tables whose rows have the same columns."""
 
+Picker = Callable[[Sequence[Any]], Sequence[Any]]
+"""From stored rows to some of them."""
+
 Reading = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 """How a source asks the transaction for rows: by ``ExecContext.for_update``."""
 
@@ -316,8 +319,8 @@ class TableScan(Source):
         """Scan; for LockRows first past all locks."""
         return self.scanned(e, None)
 
-    def scanned(self, e: Env, ids: Sequence[int] | None) -> Pipe:
-        """Scan all rows, or those with certain ids (``Transaction.scan``)."""
+    def scanned(self, e: Env, ids: Sequence[int] | None, picked: Picker | None = None) -> Pipe:
+        """Scan all rows, or those with certain ids (``Transaction.scan``), and leave those that ``picked`` does."""
         ctx = e.shared.ctx
         extract = self.extract
         if self.scouts and e.shared.private.get(self):
@@ -332,7 +335,9 @@ class TableScan(Source):
             rows, wait.value = wait.value, None  # whoever drives keeps what it has waited for
             if rows is None:
                 return
-            rows = extract(rows)
+            if picked is not None:
+                rows = picked(rows)
+            rows = extract(rows) if rows else None
             yield rows
             del rows  # before the next ones are read: one may be large
 

@@ -13,6 +13,7 @@ from planner.scope import Scope
 _WORDS = {
     "JOIN/ON": "JOIN conditions",
     "FROM FUNCTION": "functions in FROM",
+    "TABLESAMPLE": "functions in FROM",
     "WINDOW PARTITION": "window definitions",
     "WINDOW ORDER": "window definitions",
     "WINDOW FRAME RANGE": "window RANGE",
@@ -83,6 +84,8 @@ def check_window(scope: Scope, span: Span | None) -> None:
 def check_set(scope: Scope, span: Span | None) -> None:
     """Raise 0A000 when the current clause admits no set-returning function; note it otherwise."""
     clause = scope.clause
+    if clause == "TABLESAMPLE":
+        return  # whose arguments are looked at as a whole
     if clause == "FROM FUNCTION":
         raise SqlError("0A000", "set-returning functions must appear at top level of FROM", span=span)
     if clause not in _SETS_OK:

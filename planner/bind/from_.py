@@ -17,6 +17,7 @@ from planner.bind.context import WithStep
 from planner.bind.expr import bind_boolean
 from planner.bind.from_function import bind_function
 from planner.bind.readers import is_barrier
+from planner.bind.sample import bind_sample, refused_sample
 from planner.catalog import RelationDef
 from planner.collations import COLLATIONS, mixing
 from planner.common_types import coerce_to_common, select_common_type, select_common_typmod
@@ -121,11 +122,15 @@ def bind_table(scope: Scope, node: ast.TableRef) -> tuple[int, Item]:
     if not node.schema:
         entry = scope.find_cte(node.name)
         if entry is not None:
+            if node.sample is not None:
+                raise refused_sample(node)
             return _cte_reference(scope, node, *entry)
         if any(node.name in level.future_ctes for _, level in scope.levels()):
             _refuse_future(scope, node)
     context = scope.context
     if not node.schema and node.name in context.steps:
+        if node.sample is not None:
+            raise refused_sample(node)
         return _step_reference(scope, node, context.steps[node.name])
     if not node.schema and node.name in context.future_steps:
         _refuse_future(scope, node)
@@ -171,7 +176,7 @@ def _refuse_future(scope: Scope, node: ast.TableRef) -> None:
 def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -> tuple[int, Item]:
     """Add a relation as a range of ``scope`` (DML targets too); returns its index and namespace entry.
 
-    Raises SqlError 42809 for an index.
+    Raises SqlError 42809 for an index, 0A000 for a sample of what is no table.
     """
     if relation.kind == "c":
         raise SqlError("42809", f'"{relation.name}" is a composite type', span=node.span)
@@ -183,6 +188,8 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
         )
     alias = node.alias.name if node.alias is not None else node.name
     context = scope.context
+    if node.sample is not None and relation.kind not in "rpm":
+        raise refused_sample(node)
     if relation.kind == "v" and not relation.virtual:
         return _view(scope, relation, node, alias)
     columns, names, index, mixed = _relation_columns(relation)
@@ -208,6 +215,8 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
     if mixed:
         context.flags.add(COLLATIONS)
     position = scope.add_range(made, [(relation.oid, column.attnum) for column in columns])
+    if node.sample is not None:  # its arguments may not name the table, and are told so
+        scope.ranges[position] = replace(made, sample=bind_sample(scope, node.sample))
     item = Item(
         name=alias,
         names=names,

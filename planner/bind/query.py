@@ -138,6 +138,8 @@ def _read_by(query: QueryExpr) -> set[int]:
         node = stack.pop()
         if isinstance(node, RelationRange):
             found.add(node.parent or node.oid)  # what its policies read is not the view's
+            if node.sample is not None:
+                stack.append(node.sample)
         elif isinstance(node, SubqueryRange) and (node.parent or node.view is not None):
             found.add(node.parent or node.view[0])  # type: ignore[index]
         else:

@@ -47,6 +47,8 @@ def as_view(node: _Node, view: int) -> _Node:
 
 
 def _marked(node: Any, **marks: Any) -> Any:
+    if isinstance(node, RelationRange) and node.sample is not None:
+        node = replace(node, sample=_marked(node.sample, **marks))
     if isinstance(node, RelationRange) or (isinstance(node, SubqueryRange) and node.view is not None):
         return replace(node, **marks)
     return replace_children(node, lambda child: _marked(child, **marks))

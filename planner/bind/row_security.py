@@ -234,6 +234,8 @@ class _Securing:
     # -- ranges ------------------------------------------------------------------------------------
 
     def _relation(self, node: RelationRange, commands: Sequence[PolicyCommand]) -> RelationRange:
+        if node.sample is not None:
+            node = replace(node, sample=self.visit(node.sample))
         relation = self.context.catalog.relation_by_oid(node.oid)
         role = self.role
         if node.invoker:

@@ -64,6 +64,8 @@ def _query(context: BindContext, node: ast.QueryNode) -> QueryExpr:
         relation = context.catalog.relation_by_oid(item.oid) if isinstance(item, RelationRange) else None
         if relation is not None and relation.kind == "p":
             raise not_supported(f'SUBSCRIBE to the partitioned table "{relation.name}"', span=node.span)
+    if any(isinstance(item, RelationRange) and item.sample is not None for item in ranges_of(query)):
+        raise not_supported("SUBSCRIBE to a sample of a table", span=node.span)
     if is_volatile(query):
         raise not_supported("SUBSCRIBE to a query with a volatile function", span=node.span)
     return query

@@ -188,6 +188,8 @@ def obstacle_of(query: QueryExpr) -> str | None:
     if len(query.from_) != 1 or not isinstance(query.from_[0], RangeRef):
         return _NO_TABLE
     source = query.ranges[query.from_[0].range]
+    if isinstance(source, RelationRange) and source.sample is not None:
+        return "Views containing TABLESAMPLE are not automatically updatable."
     if isinstance(source, RelationRange) and not source.virtual and not source.materialized:
         return None
     return None if isinstance(source, SubqueryRange) and source.view is not None else _NO_TABLE

@@ -182,7 +182,8 @@ def references(node: ast.Node, names: frozenset[str]) -> Iterator[ast.TableRef]:
     if isinstance(node, ast.TableRef):
         if not node.schema and node.name in names:
             yield node
-        return
+        if node.sample is None:
+            return
     clause = getattr(node, "with_", None)
     if clause is not None:
         hidden = frozenset(item.name for item in clause.ctes)
@@ -279,7 +280,8 @@ def _placed(node: ast.Node, name: str, place: str) -> Iterator[tuple[ast.TableRe
     if isinstance(node, ast.TableRef):
         if not node.schema and node.name == name:
             yield node, place
-        return
+        if node.sample is None:
+            return
     clause = getattr(node, "with_", None)
     if clause is not None and any(item.name == name for item in clause.ctes):
         for item in (

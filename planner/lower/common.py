@@ -42,6 +42,7 @@ from planner.lower import expr as expressions
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
 from planner.lower.from_items import over, ranges_in
+from planner.lower.samples import tested
 from planner.lower.scope import Column, CteBinding, RangeBinding, RelationUse, Result, Scope
 from planner.lower.value import Fixed, Floating, Num, Val, declared_num, declared_padding
 from planner.rewrite import shift_levels
@@ -476,6 +477,16 @@ class Lowering:
             raise not_supported(f"catalog relation {range_.name} in this executor")
         if range_.guard is not None:
             return self._guarded(range_, range_.guard, index, scope, label)
+        if range_.sample is not None:
+            return self._chosen(
+                replace(range_, sample=None),
+                range_.used,
+                tested(range_.sample),
+                (q.RangeRef(range=0),),
+                index,
+                scope,
+                label,
+            )
         use = RelationUse(f"hf_rel_{len(self.relations) + 1}", range_.tables)
         self.relations.append(use)
         values = {
@@ -504,22 +515,40 @@ class Lowering:
         self, range_: q.RelationRange, guard: q.Select, index: int, scope: Scope, label: str
     ) -> Node:
         """Return a table of whose rows only those that pass its guard may be looked at."""
+        asked = guard.ranges[0]
+        assert isinstance(asked, q.RelationRange)
+        inner = replace(range_, guard=None, used=range_.used | asked.used)
+        return self._chosen(inner, range_.used, guard.where, guard.from_, index, scope, label, bordered=True)
+
+    def _chosen(
+        self,
+        range_: q.RelationRange,
+        used: frozenset[int],
+        where: q.Expr | None,
+        from_: tuple[q.FromItem, ...],
+        index: int,
+        scope: Scope,
+        label: str,
+        *,
+        bordered: bool = False,
+    ) -> Node:
+        """Return a sub-select of the columns ``used`` of those rows of a table, range 0 of ``from_``, for which ``where`` holds."""
         types = {c.attnum: c.type for c in range_.columns} | {
             q.ROW_ID: SqlType(f.INT8),
             q.TABLEOID: SqlType(f.OID),
         }
-        wanted = [attnum for attnum in sorted(range_.used) if attnum in types]
+        wanted = [attnum for attnum in sorted(used) if attnum in types]
         inner = q.Select(
             columns=tuple(q.OutputColumn(name=f"c{attnum}", type=types[attnum]) for attnum in wanted),
             targets=tuple(
                 q.Target(expr=q.Var(type=types[attnum], range=0, attnum=attnum), name=f"c{attnum}")
                 for attnum in wanted
             ),
-            ranges=(replace(range_, guard=None),),
-            from_=guard.from_,
-            where=guard.where,
+            ranges=(range_,),
+            from_=from_,
+            where=where,
         )
-        result = self.query(self._bordered(inner))
+        result = self.query(self._bordered(inner) if bordered else inner)
         scope.ranges[index] = RangeBinding(dict(zip(wanted, result.values(label), strict=True)))
         return b.derived(result.node, label)
 

@@ -24,6 +24,7 @@ from planner.lower import build as b
 from planner.lower import callouts, coercion, numeric, sublinks, varying
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect, error_text
+from planner.lower.samples import sample_test
 from planner.lower.value import (
     GEOMETRIC,
     Fixed,
@@ -91,6 +92,7 @@ _REFUSED: dict[type[q.Expr], str] = {
     q.Subscript: "a subscript",
     q.CurrentSetting: "a value of the session",
     q.CursorValue: "a column of a cursor's row",
+    q.SampleKey: "what TABLESAMPLE chooses by",
     q.SqlCall: "a call of an SQL function",
 }
 
@@ -606,6 +608,7 @@ _HANDLERS: dict[type, Callable[[Lowering, Any], Val]] = {
     q.Const: _const,
     q.Param: _param,
     q.Var: _var,
+    q.SampleTest: sample_test,
     q.FuncExpr: _func,
     q.OpExpr: _operator,
     q.RelabelType: _relabel,

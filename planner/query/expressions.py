@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from planner.errors import Span
+from planner.sampling import Method
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -361,6 +362,26 @@ class CurrentSetting(Expr):
     """
 
     what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleKey(Expr):
+    """What TABLESAMPLE chooses rows by (``planner.sampling.sample_key``): a bigint, made anew for each scan, fixed for a statement if it can be.
+
+    ``seed``: REPEATABLE's argument; None: a random number.
+    """
+
+    percent: Expr
+    seed: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleTest(Expr):
+    """Whether a row is in the sample of ``key``: how engines are told of TABLESAMPLE, made as they are (``planner.lower``)."""
+
+    method: Method
+    key: Expr
+    row_id: Expr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from planner.query.expressions import Expr
+from planner.sampling import Method
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -63,6 +64,14 @@ class Range:
     within: int = field(default=0, compare=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """TABLESAMPLE: the rows that ``method`` chooses by ``key``, a ``SampleKey`` or, where that is fixed for a statement, its value."""
+
+    method: Method
+    key: Expr
+
+
 class Leaf(NamedTuple):
     """A table that holds rows of a partitioned one."""
 
@@ -77,7 +86,7 @@ class RelationRange(Range):
 
     ``columns`` lists all live columns in table order; ``used`` the attnums that the statement refers
     to (system ones included), so that executors read no more. ``guard``: row-level security; a row for which its WHERE, over
-    range 0, is not TRUE does not exist for this query, and nothing else may look at it before that is known. ``only``: of a partitioned table none of its partitions.
+    range 0, is not TRUE does not exist for this query, and nothing else may look at it before that is known. ``sample``: the rows that are read. ``only``: of a partitioned table none of its partitions.
     ``parent``, ``asked``: of a partition that stands in its parent's place, that and what was ``used`` of it. ``leaves``: partitions with
     the same columns, this one the first, that the SELECT of which it is all of FROM reads one after the other (``planner.rules.arms``).
     """
@@ -89,6 +98,7 @@ class RelationRange(Range):
     materialized: bool = False
     used: frozenset[int] = frozenset()
     guard: Select | None = None
+    sample: Sample | None = None
     only: bool = False
     parent: int = field(default=0, compare=False)
     asked: frozenset[int] = field(default=frozenset(), compare=False)

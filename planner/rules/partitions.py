@@ -28,6 +28,8 @@ from planner.classify import is_volatile
 from planner.comparisons import conjuncts_of
 from planner.deciding import deciding
 from planner.domains import base_oid
+from planner.errors import not_supported
+from planner.exprs import free_levels
 from planner.facts import BOOL, INT2, INT4, INT8, OID, TEXT, VARCHAR, facts
 from planner.partition import Divided, column_map, divided, leaves
 from planner.query import (
@@ -52,6 +54,7 @@ from planner.query import (
     RelationRange,
     RowExpr,
     RowMark,
+    Sample,
     ScalarArrayOp,
     Select,
     SubLink,
@@ -146,6 +149,8 @@ def _divide(query: Select, index: int, item: RelationRange, parent: RelationDef,
         return replace(query, ranges=tuple(ranges))
     if len(kept) == 1 and _same_rows(parent, kept[0], used):
         return _one(query, index, item, parent, kept[0])
+    if item.sample is not None and free_levels(item.sample)[0]:  # the parts stand at levels of their own
+        raise not_supported("TABLESAMPLE of a partitioned table by a column of an outer query")
     return _several(query, index, item, parent, kept, used, alone)
 
 
@@ -271,7 +276,7 @@ def _arm(
     if tests:
         where = tests[0] if len(tests) == 1 else BoolExpr(type=SqlType(BOOL), kind="and", args=tuple(tests))
     read = {v.attnum for expr in (*exprs, *tests) for v in walk(expr) if isinstance(v, Var)}
-    range_ = _range_of(leaf, read, _guard_of(item.guard, parent, leaf))
+    range_ = _range_of(leaf, read, _guard_of(item.guard, parent, leaf), item.sample)
     return Select(
         columns=outputs,
         targets=tuple(Target(expr=e, name=o.name) for e, o in zip(exprs, outputs, strict=True)),
@@ -282,7 +287,9 @@ def _arm(
     )
 
 
-def _range_of(leaf: RelationDef, used: Iterable[int], guard: Select | None = None) -> RelationRange:
+def _range_of(
+    leaf: RelationDef, used: Iterable[int], guard: Select | None = None, sample: Sample | None = None
+) -> RelationRange:
     return RelationRange(
         alias=leaf.name,
         columns=tuple(RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in leaf.live),
@@ -291,6 +298,7 @@ def _range_of(leaf: RelationDef, used: Iterable[int], guard: Select | None = Non
         name=leaf.name,
         used=frozenset(used),
         guard=guard,
+        sample=sample,
     )
 
 

@@ -52,6 +52,7 @@ from planner.query import (
     Param,
     RelabelType,
     RowCheck,
+    SampleKey,
     ScalarArrayOp,
     SqlCall,
     SubLink,
@@ -217,9 +218,10 @@ class _Extraction:
         return replace_children(node, change)
 
     def _param(self, expr: Expr) -> Param:
-        if expr not in self.found:
+        alone = isinstance(expr, SampleKey) and expr.seed is None  # each draws a number of its own
+        if alone or expr not in self.found:
             self.found.append(expr)
-        index = self.found.index(expr)
+        index = len(self.found) - 1 if alone else self.found.index(expr)
         return Param(type=expr.type, number=self.params + 1 + index, span=expr.span)
 
 
@@ -236,7 +238,7 @@ def _cannot_fail(expr: Expr) -> bool:
 
 def _own_kind(expr: Any) -> int:
     """Return what an expression is, its operands apart."""
-    if isinstance(expr, CurrentSetting | CursorValue):
+    if isinstance(expr, CurrentSetting | CursorValue | SampleKey):
         return _STABLE
     if isinstance(expr, Var):
         return _PLAIN if expr.range == -1 else _BOUND

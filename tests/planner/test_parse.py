@@ -121,7 +121,6 @@ def test_grammar_newer_than_fifteen_is_a_syntax_error(text: str):
     ("text", "construct"),
     [
         ("CREATE EVENT TRIGGER x ON ddl_command_end EXECUTE FUNCTION f()", "CREATE EVENT TRIGGER"),
-        ("SELECT * FROM t TABLESAMPLE system (10)", "TABLESAMPLE"),
         ("SELECT x IS JSON FROM t", "IS JSON"),
         ("SELECT xmlelement(NAME foo)", "XML"),
         ("CREATE CAST (int AS text) WITH INOUT", "CREATE CAST"),
