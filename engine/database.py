@@ -56,6 +56,7 @@ from engine.ddl.oids import OidSource
 from engine.eager import OnStrand, settle
 from engine.errors import report_of
 from engine.executor import Executor
+from engine.forgetting import forgetting
 from engine.index.executor import IndexExecutor
 from engine.large_objects.shards import SHARDS as LARGE_OBJECT_SHARDS
 from engine.large_objects.shards import create_shards
@@ -152,6 +153,7 @@ class Database:
         self.channels = Channels()
         self.sessions: dict[int, Connection] = {}
         self.virtual = VirtualCatalog(self)
+        store.on_forgetting(lambda: forgetting(self))
         self.ahead = RowsAhead()
         self.executors: dict[str, Executor] = {}
         self.spark: SparkExecutor | None = None  # also among the executors

@@ -66,6 +66,7 @@ from planner.facts import (
     TIMETZ,
     UNKNOWN,
     facts,
+    of_types,
 )
 from planner.location import location
 from planner.polymorphic import POLYMORPHIC, consistent
@@ -434,7 +435,7 @@ def _coerce_array(
     )
 
 
-@functools.cache
+@of_types
 def has_typmod_cast(oid: int) -> bool:
     """Tell whether values of the type (or of an array of it) are cut or rounded to a typmod."""
     oid = element_of(oid) or oid

@@ -33,20 +33,35 @@ def is_composite(oid: int) -> bool:
     return type_kind(base_oid(oid)) == "c"
 
 
-_OF: set[tuple[int, int]] = set()  # row types of typed tables, with the types that the tables are of
+_OF: dict[
+    int, frozenset[int]
+] = {}  # row types of typed tables, with the types that the tables are of, or were
+_TYPED: set[int] = set()  # types that tables are of, or were
 
 
 def note_typed(row: int, of: int) -> bool:
     """Note what ``planner.casts.register_typed`` is told; returns whether it is news."""
-    if (row, of) in _OF:
+    known = _OF.get(row, frozenset())
+    if of in known:
         return False
-    _OF.add((row, of))
+    _OF[row] = known | {of}
+    _TYPED.add(of)
     return True
+
+
+def forget_typed(oid: int) -> None:
+    """Take back what ``note_typed`` was told of a type, whichever of the two it was."""
+    _OF.pop(oid, None)
+    if oid in _TYPED:
+        _TYPED.discard(oid)
+        for row, known in list(_OF.items()):
+            if oid in known:
+                _OF[row] = known - {oid}
 
 
 def is_row_of(source: int, target: int) -> bool:
     """Tell whether ``source`` is the type of a table's rows, and the table one of the composite type ``target``, or has been."""
-    return (source, target) in _OF
+    return target in _OF.get(source, ())
 
 
 def has_domains(oid: int, find: FindRow) -> bool:

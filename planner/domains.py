@@ -30,8 +30,14 @@ def know_domain(oid: int, array_oid: int, base: SqlType, plain_array: int) -> No
         _PLAIN[array_oid] = SqlType(plain_array, plain.typmod)
 
 
+def forget_domain(oid: int) -> None:
+    """Take back what ``know_domain`` was told of a type: a domain, or an array of one."""
+    _BASES.pop(oid, None)
+    _PLAIN.pop(oid, None)
+
+
 def any_domains() -> bool:
-    """Tell whether this server has seen a domain at all."""
+    """Tell whether this server knows a domain at all."""
     return bool(_BASES)
 
 

@@ -62,7 +62,7 @@ def _families() -> _Families:
     return families
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4096)
 def default_opclass(oid: int, method: int = _BTREE) -> tuple[int, int] | None:
     """Return (operator family, its input type) of the type's default operator class, or None.
 
@@ -81,7 +81,7 @@ def default_opclass(oid: int, method: int = _BTREE) -> tuple[int, int] | None:
     return None
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4096)
 def _family_operator(oid: int, strategy: int, method: int = _BTREE) -> OperatorFact | None:
     """Return the operator of a btree (1 <, 3 =, 5 >) or hash (1 =) strategy for equal operand types."""
     found = default_opclass(oid, method)
@@ -215,7 +215,7 @@ def operator_strategies(op: int) -> tuple[tuple[int, int], ...]:
     )
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4096)
 def in_range_proc(order_type: int, offset_type: int) -> int:
     """Return the pg_proc oid of the in_range function for RANGE offset frames, or 0.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
+from pgwire.codecs import domain
 from pgwire.codecs.user_types import called
 from planner.facts import (
     BPCHAR,
@@ -20,12 +21,13 @@ from planner.facts import (
     UNKNOWN,
     VOID,
     facts,
+    forget_cast,
     of_types,
     rows,
 )
 from planner.types import SqlType
 
-FIRST_USER_OID = 16384
+FIRST_USER_OID: Final = domain.FIRST_USER_OID
 """Oids of what users make begin here."""
 MAX_DECIMAL_PRECISION = 38
 """Digits of a stored numeric."""
@@ -146,6 +148,13 @@ def _ranges() -> dict[int, tuple[int, int]]:
 def register_range(oid: int, subtype: int, multirange: int) -> None:
     """Make a user's range type known."""
     _ranges()[oid] = subtype, multirange
+
+
+def forget_range(oid: int) -> None:
+    """Take back ``register_range``, and the cast to its multirange type; of any other type there is nothing to take back."""
+    found = _ranges().pop(oid, None)
+    if found is not None:
+        forget_cast(oid, found[1])
 
 
 def range_subtype(oid: int) -> int:

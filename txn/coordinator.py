@@ -148,6 +148,7 @@ class Coordinator:
         self._history_limit = HistoryLimit(options.hot_bytes // 2)
         self.start_holds: list[Hold] = []  # keep all that recovery found, in each timeline; see TxnOptions
         self.on_taken_away: Callable[[Hold], None] = lambda _hold: None
+        self.also_forgets: Callable[[], Iterable[None]] = tuple
         self.failure: TxnError | None = None
         self.read_damaged: frozenset[ShardId] = frozenset()
         """Shards that are read as far as they can be, although they are damaged: nothing is committed meanwhile."""
@@ -657,6 +658,7 @@ class Coordinator:
         if self.timelines.left:
             used = {history.domain for history in self.shards.values()}
             self.timelines.left = [t for t in self.timelines.left if t in used or len(t.holds)]
+        yield from self.also_forgets()
 
     def forget_history_of(self, shard: ShardId) -> None:
         """Do for one shard, if it exists, what ``forgetting`` does for all."""

@@ -9,7 +9,7 @@ await store.close()
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -266,6 +266,10 @@ class ShardStore:
     def on_taken_away(self, callback: Callable[[Hold], None]) -> None:
         """Call ``callback`` when a durable hold was given up because it kept too much."""
         self.core.on_taken_away = callback
+
+    def on_forgetting(self, callback: Callable[[], Iterable[None]]) -> None:
+        """Have ``callback`` let go, in slices, of what else nobody reads below ``since``: once a second, behind the store's own."""
+        self.core.also_forgets = callback
 
     def release(self, hold: Hold) -> None:
         """Release a hold. Idempotent."""

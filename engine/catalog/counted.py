@@ -50,7 +50,9 @@ _NO_ROWS: Rows = []
 class CountedRows:
     """As ``KeptRows``, with figures of lately."""
 
-    __slots__ = ("_at", "_clock_us", "_counts", "_figures", "_kept", "_last", "_places", "_rows", "_us")
+    __slots__ = (
+        "_at", "_clock_us", "_counts", "_figures", "_kept", "_last", "_left", "_places", "_rows", "_us",
+    )  # fmt: skip
 
     def __init__(
         self, kept: KeptRows, figures: Figures, places: Mapping[str, int], clock_us: Callable[[], int]
@@ -64,6 +66,7 @@ class CountedRows:
         self._at: object = None  # after which commits has been counted
         self._counts: dict[int, tuple[int, int]] = {}  # by table, since then
         self._rows: dict[int, _Counted] = {}
+        self._left: Mapping[int, RelationDef] | None = None  # what has been left by ``forget``
         self._last: tuple[PartOfEach, Mapping[int, tuple[int, int]], PartOfEach] | None = None
 
     def recount(self) -> None:
@@ -170,6 +173,14 @@ class CountedRows:
             )
         if counts is self._counts:
             self._last = (plain, counts, part)
-            if len(self._rows) > len(relations) + 1000:
-                self._rows = {oid: known for oid, known in self._rows.items() if oid in relations}
         return part
+
+    def forget(self, catalog: CatalogSnapshot) -> None:
+        """As ``KeptRows.forget``."""
+        relations = catalog.relations_by_oid
+        if self._kept.forget(catalog):
+            self._last = None
+        if relations is not self._left:
+            self._left = relations
+            if not self._rows.keys() <= relations.keys():
+                self._rows = {oid: known for oid, known in self._rows.items() if oid in relations}

@@ -53,6 +53,10 @@ class CatalogHistory:
         if undo:
             self._begins.append(ts)
             self._undos.append(undo)
+        self.forget(since)
+
+    def forget(self, since: Timestamp) -> None:
+        """Nobody reads below ``since`` any more."""
         past = bisect_right(self._begins, since)
         for begin in self._begins[:past]:
             self._made.pop(begin, None)

@@ -205,7 +205,7 @@ class _Made(NamedTuple):
 class KeptRows:
     """The rows of one source in one database, as they were made last."""
 
-    __slots__ = ("_builtin", "_last", "_made", "_make", "_needs")
+    __slots__ = ("_builtin", "_last", "_left", "_made", "_make", "_needs")
 
     def __init__(self, make: MakerOfEach, needs: Needs | None, *, builtin: bool) -> None:
         """``builtin``: catalog relations have rows, too."""
@@ -213,6 +213,7 @@ class KeptRows:
         self._needs = needs
         self._builtin = builtin
         self._made: dict[int, _Made] = {}
+        self._left: Mapping[int, RelationDef] | None = None  # what has been left by ``forget``
         self._last: PartOfEach | None = None  # of the latest catalog that was read whole
 
     def of(self, session: Session, catalog: CatalogSnapshot, item: RelationDef) -> Rows:
@@ -270,7 +271,7 @@ class KeptRows:
             )
         if last is None or catalog is session.space.catalog:
             self._last = part
-            self._forget(catalog)
+            self.forget(catalog)
         return part
 
     def _changed(self, last: PartOfEach, catalog: CatalogSnapshot) -> Iterator[int]:
@@ -290,8 +291,16 @@ class KeptRows:
                 if made.needs and oid in now and any(now.get(other) is not was for other, was in made.needs)
             ]
 
-    def _forget(self, catalog: CatalogSnapshot) -> None:
-        """Let go of relations that are no more, if they are many."""
+    def forget(self, catalog: CatalogSnapshot) -> bool:
+        """Let go of the rows of relations that are no more; tells whether what was read whole has gone with them, as many were in it."""
         relations = catalog.relations_by_oid
-        if len(self._made) > len(relations) + 1000:
-            self._made = {oid: made for oid, made in self._made.items() if oid in relations}
+        if relations is not self._left:
+            self._left = relations
+            if (
+                not self._made.keys() <= relations.keys()
+            ):  # another dictionary: somebody may be going through this one
+                self._made = {oid: made for oid, made in self._made.items() if oid in relations}
+            last = self._last
+            if last is not None and len(last.relations.keys() - relations.keys()) > FEW_CHANGES:
+                self._last = None
+        return self._last is None

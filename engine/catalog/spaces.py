@@ -19,6 +19,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from engine.catalog import type_owners
 from engine.catalog.fences import NO_FENCES, Fence, fence_of_item, fence_of_row, fence_off, log_fences
 from engine.catalog.history import CatalogHistory
 from engine.catalog.state import CatalogSnapshot
@@ -146,6 +147,8 @@ class Spaces:
             changes = {**shared, **own.get(oid, {})}
             if changes:
                 space.history.replay(ts, changes)
+                for item in changes.values():
+                    type_owners.own(item)
 
     def __getitem__(self, oid: int) -> Space:
         """Return one. Raises KeyError."""

@@ -39,6 +39,7 @@ from engine.catalog.stored import (
     row_type_oid,
     same_names,
 )
+from engine.catalog.type_owners import own
 from engine.catalog.user_types import enum_labels, register, register_rows_of, row_shape
 from pgwire.codecs.composite import RowShape
 from pgwire.codecs.user_types import UserTypes
@@ -207,7 +208,7 @@ class CatalogSnapshot:
                     pass
         self._shapes: dict[int, RowShape | None] = {}
         # what their values are called: the same object as long as no type and no relation changes
-        self.codec_types = UserTypes(enum_labels(tuple(self.user_types())), FindShape(self), database)
+        self.codec_types = UserTypes(enum_labels(self.user_types()), FindShape(self), database)
         self._roles_by_oid = {role.oid: role for role in self.roles.values()}
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
         self._constraints: dict[int, OwnedConstraint] | None = None
@@ -222,6 +223,7 @@ class CatalogSnapshot:
         self._by_name[relation.schema, relation.name] = relation
         self._by_oid[relation.oid] = relation
         if relation.kind in "rvmp" and not relation.virtual:
+            own(relation)
             register_rows_of(
                 row_type_oid(relation.oid), row_array_oid(relation.oid), relation.name, "_" + relation.name
             )

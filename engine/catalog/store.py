@@ -33,7 +33,8 @@ from engine.catalog.stored import (
     row_array_oid,
     row_type_oid,
 )
-from engine.catalog.user_types import ROWS_OF, register, register_rows_of
+from engine.catalog.type_owners import ROWS_OF
+from engine.catalog.user_types import register, register_rows_of
 from engine.eager import settle
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import STORED_TEXT

@@ -1,6 +1,6 @@
 """Users' types: what is told about them to the planner and the codecs, and their rows of the catalog.
 
-TypeDef (catalog) ── register ──> planner.facts: kind, category, array type     structure, once for ever by oid
+TypeDef (catalog) ── register ──> planner.facts: kind, category, array type     structure, by oid, as long as it lives (``type_owners``)
                                   planner.domains: what a domain is over
                                   pgwire.codecs.registry: codecs
 ── enum_labels, row_shape ──> CodecSettings.types             labels and attributes, as of one catalog
@@ -8,10 +8,11 @@ TypeDef (catalog) ── register ──> planner.facts: kind, category, array t
 
 from __future__ import annotations
 
-import functools
+import weakref
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from engine.catalog.type_owners import own
 from pgwire.codecs.composite import Attribute, RowShape
 from pgwire.codecs.ranges import RangeType
 from pgwire.codecs.register import order_of, register_domain, register_enum, register_range, register_row
@@ -22,15 +23,15 @@ from planner.facts import TypeFact, facts, register_type
 from planner.typefacts import FIRST_USER_OID
 from planner.typefacts import register_range as know_range
 
-ROWS_OF: Final = frozenset("rvmp")
-"""Kinds of relations that have a row type."""
-
 
 def register(type_: TypeDef) -> None:
-    """Make a type of a catalog known to the planner and to the codecs."""
-    known = facts().types.get(type_.oid)
-    if type_.kind == "b" or (known is not None and known.name == type_.name):
+    """Make a type of a catalog known to the planner and to the codecs, as long as the definition lives."""
+    if type_.kind == "b":
         return  # an extension's type is known without being there
+    own(type_)
+    known = facts().types.get(type_.oid)
+    if known is not None and known.name == type_.name:
+        return
     if type_.kind == "d":
         _register_domain(type_)
     elif type_.kind == "c":
@@ -130,10 +131,27 @@ def _register_domain(type_: TypeDef) -> None:
     register_domain(type_.oid, 0 if over_array else type_.array_oid, plain)
 
 
-@functools.lru_cache(maxsize=64)
-def enum_labels(types: tuple[TypeDef, ...]) -> Mapping[int, EnumLabels]:
-    """Return what the values of the enums among ``types`` are called, by oid."""
-    return {type_.oid: EnumLabels(type_.name, type_.labels) for type_ in types if type_.kind == "e"}
+class _Labels(dict[int, EnumLabels]):
+    """The labels of all enums of a catalog."""
+
+    __slots__ = ("__weakref__",)
+
+
+_labels: Final[weakref.WeakValueDictionary[tuple[tuple[int, str, int], ...], _Labels]] = (
+    weakref.WeakValueDictionary()
+)
+"""By oid, name and the identity of the labels of each enum: they live as long as what is found by them."""
+
+
+def enum_labels(types: Iterable[TypeDef]) -> Mapping[int, EnumLabels]:
+    """Return what the values of the enums among ``types`` are called, by oid: the same object where these are the same."""
+    enums = [type_ for type_ in types if type_.kind == "e"]
+    key = tuple([(type_.oid, type_.name, id(type_.labels)) for type_ in enums])
+    found = _labels.get(key)
+    if found is None:
+        found = _Labels({type_.oid: EnumLabels(type_.name, type_.labels) for type_ in enums})
+        _labels[key] = found
+    return found
 
 
 def with_unsafe_labels(

@@ -160,6 +160,11 @@ class CatalogView:
             self._own_plans = None
             self.locks.clear()
 
+    def rest(self) -> None:
+        """Between transactions: the catalog that was seen last may go. A commit that is still to be published has its own."""
+        if self._session.block.txn is None and not (self._ddl_staged or self.own_changes):
+            self._seen = self._base = self._space.catalog
+
     def go_back(self, own_changes: _Changes) -> None:
         """ROLLBACK TO: the transaction has changed ``own_changes``, and nothing else any more."""
         if self.own_changes is not own_changes:

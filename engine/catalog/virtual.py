@@ -28,6 +28,7 @@ from engine.catalog.kept import Found, KeptRows, Needs, Part, Rows, both, only
 from engine.catalog.state import CatalogSnapshot
 from planner.catalog import RelationDef
 from planner.facts import BOOL, CHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, XID
+from txn.slices import over
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -288,6 +289,18 @@ class VirtualCatalog:
                 kept = CountedRows(made, source.figures, self._places[oid], lambda: self._db.clock_us())
             self._kept[database, oid, position] = kept
         return kept
+
+    def forgetting(self) -> Iterator[None]:
+        """Let go of the rows of what is no more, in slices: databases, and relations of the others."""
+        catalogs = {space.oid: space.catalog for space in self._db.spaces}
+        for key, kept in list(self._kept.items()):
+            catalog = catalogs.get(key[0])
+            if catalog is not None:
+                kept.forget(catalog)
+            else:
+                self._kept.pop(key, None)
+            if over():
+                yield
 
     def recount(self) -> None:
         """Have figures be of now for whoever reads them next: ANALYZE or VACUUM has ended."""

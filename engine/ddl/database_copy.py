@@ -22,12 +22,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.bulk.changes import BULK_ROWS
+from engine.catalog import type_owners
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID
 from engine.catalog.physical import shard_spec
 from engine.catalog.spaces import Space
 from engine.catalog.store import is_shared
 from engine.catalog.stored import PG_LARGEOBJECT_OID, CommentDef, Stored, row_array_oid, row_type_oid
-from engine.catalog.user_types import ROWS_OF, register, register_rows_of
+from engine.catalog.user_types import register, register_rows_of
 from engine.connection.pieces import FEW_BYTES
 from engine.connection.rows import RowBatch
 from engine.ddl.rewrite import batches_of
@@ -102,7 +103,8 @@ async def copied(session: Session, space: Space) -> Copy:
         made.append(new)
         if isinstance(item, RelationDef) and isinstance(new, RelationDef):
             pairs.append((item, new))
-            if new.kind in ROWS_OF:
+            if new.kind in type_owners.ROWS_OF:
+                type_owners.own(new)
                 register_rows_of(row_type_oid(new.oid), row_array_oid(new.oid))
     for new in made:
         if isinstance(new, TypeDef):
@@ -187,7 +189,7 @@ def _refuse_names_within(own: Sequence[Stored]) -> None:
                 attributes[item.oid], over[item.array_oid] = item.attributes, item.oid
             elif item.kind == "d":
                 over[item.oid], over[item.array_oid] = item.base, item.base
-        elif isinstance(item, RelationDef) and item.kind in ROWS_OF:
+        elif isinstance(item, RelationDef) and item.kind in type_owners.ROWS_OF:
             attributes[row_type_oid(item.oid)] = item.columns
             over[row_array_oid(item.oid)] = row_type_oid(item.oid)
 

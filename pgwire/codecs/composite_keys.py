@@ -19,7 +19,6 @@ Every form ends itself, so that the key of a row is those of its attributes one 
 
 from __future__ import annotations
 
-import functools
 import json
 import struct
 from collections.abc import Callable, Sequence
@@ -59,6 +58,7 @@ _enums: set[int] = set()
 _rows: set[int] = set()
 _plain: dict[int, int] = {}
 """Domains: the types under them."""
+_made: dict[int, KeyOf] = {}
 
 
 def know_enum(oid: int, array_oid: int) -> None:
@@ -102,9 +102,24 @@ def row_key(values: Sequence[Any], types: Sequence[int]) -> bytes:
     return b"".join(parts)
 
 
-@functools.cache
+def forget(oid: int) -> None:
+    """Take back what is known of a type."""
+    _enums.discard(oid)
+    _rows.discard(oid)
+    _plain.pop(oid, None)
+    _elements.pop(oid, None)
+    _made.pop(oid, None)
+
+
 def key_of(oid: int) -> KeyOf:
     """Return the function from a type's values, not NULL, to their keys."""
+    made = _made.get(oid)
+    if made is None:
+        made = _made[oid] = _make(oid)
+    return made
+
+
+def _make(oid: int) -> KeyOf:
     oid = _plain.get(oid, oid)
     found = _KEYS.get(oid)
     if found is not None:

@@ -25,6 +25,8 @@ EPOCH_2000_US: Final = EPOCH_2000_DAYS * US_PER_DAY
 # Julian day number of 1970-01-01.
 EPOCH_1970_JDATE: Final = 2440588
 
+FIRST_USER_OID: Final = 16384
+"""Oids of what users make begin here."""
 BOOL: Final = 16
 BYTEA: Final = 17
 CHAR: Final = 18

@@ -34,6 +34,7 @@ from pgwire.codecs.registry import (
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.typmod import apply_typmod
 from pgwire.codecs.user_types import STORED, enum_parser, enum_printer, row_shape
+from pgwire.codecs.user_types import forget as forget_labels
 
 T = TypeVar("T")
 
@@ -193,3 +194,13 @@ def register_domain(oid: int, array_oid: int, plain: int) -> None:
     composite_keys.know_domain(oid, array_oid, plain)
     if plain in WITH_ROWS:
         WITH_ROWS.update((oid, array_oid or oid))
+
+
+def forget(oid: int) -> None:
+    """Take back what was registered of a type, of whatever kind it is."""
+    CODECS.pop(oid, None)
+    WITH_ROWS.discard(oid)
+    ranges.RANGES.pop(oid, None)
+    ranges.MULTIRANGES.pop(oid, None)
+    composite_keys.forget(oid)
+    forget_labels(oid)

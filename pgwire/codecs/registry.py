@@ -47,6 +47,7 @@ from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import DEFAULT, CodecSettings
 from pgwire.codecs.typmod import interval_limits, typmod_function
+from pgwire.codecs.user_types import gone
 from pgwire.oids import TYPE_NAME
 
 __all__ = [
@@ -417,10 +418,12 @@ def has_codec(type_oid: int) -> bool:
 
 
 def codec(type_oid: int) -> Codec:
-    """Return the codec of a type; 0A000 if it has none."""
+    """Return the codec of a type; 0A000 if it has none, 42704 for a user's type that is gone."""
     try:
         return CODECS[type_oid]
     except KeyError:
+        if type_oid >= domain.FIRST_USER_OID:
+            raise gone(type_oid) from None
         name = TYPE_NAME.get(type_oid, f"with oid {type_oid}")
         raise DataError("0A000", f"values of type {name} are not supported") from None
 

@@ -1,7 +1,7 @@
 """Users' types: how the values of types that are made by CREATE TYPE read and print.
 
 A type's structure (an enum, an array of an enum) never changes and belongs to its oid, so its codec is registered once per
-process (``pgwire.codecs.registry``). What changes are names: labels of enums can be added and renamed. They come
+process (``pgwire.codecs.registry``), for as long as somebody has the type. What changes are names: labels of enums can be added and renamed. They come
 with the settings, as one state of the catalog has them:
 
     CodecSettings.types ── UserTypes ── oid ── EnumLabels      rank 2**40 <-> 'sad', rank 2**41 <-> 'happy'
@@ -155,6 +155,11 @@ def set_latest(types: UserTypes) -> None:
     _latest_rows[types.space] = types.row
 
 
+def forget(oid: int) -> None:
+    """What a type was called last is nobody's affair any more."""
+    _latest.pop(oid, None)
+
+
 def latest_row(oid: int) -> RowShape | None:
     """Return the latest committed attributes of a composite type."""
     return next((shape for find in _latest_rows.values() if (shape := find(oid)) is not None), None)
@@ -166,7 +171,7 @@ def row_shape(oid: int, settings: CodecSettings) -> RowShape:
     own = None if types is None or types is STORED else types.row(oid)
     found = own or latest_row(oid)
     if found is None:
-        raise DataError("42704", f"type with OID {oid} does not exist")
+        raise gone(oid)
     return found
 
 
@@ -176,14 +181,26 @@ def row_record(value: bytes, oid: int, settings: CodecSettings) -> RecordValue:
     return RecordValue(values_of(value, shape), shape.types, shape.names)
 
 
+def _labels(oid: int, types: UserTypes | None) -> EnumLabels:
+    found = (_latest if types is None else types.enums).get(oid)
+    if found is None:
+        raise gone(oid)
+    return found
+
+
+def gone(oid: int) -> DataError:
+    """Return what values of a type meet that was dropped, where somebody still has some: rows of a cursor WITH HOLD."""
+    return DataError("42704", f"type with OID {oid} does not exist")
+
+
 def enum_parser(oid: int, settings: CodecSettings) -> Callable[[str], int]:
-    """Return the function from label to rank; it raises DataError 22P02, 55P04."""
+    """Return the function from label to rank; it raises DataError 22P02, 55P04, 42704 where the enum is gone."""
     types = settings.types
     if types is STORED:
         return int
 
     def parse(text: str) -> int:
-        labels = (_latest if types is None else types.enums)[oid]
+        labels = _labels(oid, types)
         rank = labels.rank_of(text)
         if rank is None:
             labels.check(text)
@@ -195,13 +212,13 @@ def enum_parser(oid: int, settings: CodecSettings) -> Callable[[str], int]:
 
 
 def enum_printer(oid: int, settings: CodecSettings) -> Callable[[int], str]:
-    """Return the function from rank to label; it raises DataError 22P03 for a rank without a label."""
+    """Return the function from rank to label; it raises DataError 22P03 for a rank without a label, 42704 where the enum is gone."""
     types = settings.types
     if types is STORED:
         return str
 
     def show(rank: int) -> str:
-        label = (_latest if types is None else types.enums)[oid].label_of(rank)
+        label = _labels(oid, types).label_of(rank)
         if label is None:
             raise DataError("22P03", f"invalid internal value for enum: {rank}")
         return label

@@ -8,8 +8,10 @@ its stored query as a SubqueryRange, bound under its own search path. A WITH nam
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from pgwire.give_way import give_way, paced
 from planner import ast
@@ -89,21 +91,37 @@ def bind_from_item(scope: Scope, node: ast.FromNode) -> tuple[FromItem, list[Ite
 # --- columns and aliases ------------------------------------------------------------------------
 
 
-_COLUMN_CACHE: dict[int, tuple[RelationDef, tuple[RangeColumn, ...], list[str], dict[str, int], bool]] = {}
+_Columns: TypeAlias = tuple[tuple[RangeColumn, ...], list[str], dict[str, int], bool]
+
+
+class _Definition(weakref.ref[RelationDef]):
+    """A relation whose columns are kept, and under what."""
+
+    __slots__ = ("key",)
+
+    key: int
+
+
+_COLUMN_CACHE: dict[int, tuple[_Definition, _Columns]] = {}
 _COLUMN_CACHE_LIMIT = 4096
+
+
+def _died(definition: weakref.ref[RelationDef]) -> None:
+    assert isinstance(definition, _Definition)
+    _COLUMN_CACHE.pop(definition.key, None)
 
 
 def _relation_columns(
     relation: RelationDef,
-) -> tuple[tuple[RangeColumn, ...], list[str], dict[str, int], bool]:
+) -> _Columns:
     """Return a relation's live columns, their names and name index, and if their collations may contradict others.
 
-    It is kept while the definition lives.
+    It is kept while the definition lives, and does not keep it.
     """
     key = id(relation)
     cached = _COLUMN_CACHE.get(key)
-    if cached is not None and cached[0] is relation:
-        return cached[1:]
+    if cached is not None and cached[0]() is relation:
+        return cached[1]
     columns = tuple(
         [
             RangeColumn(name=column.name, type=column.declared, attnum=column.attnum)
@@ -113,8 +131,11 @@ def _relation_columns(
     names = [column.name for column in columns]
     if len(_COLUMN_CACHE) >= _COLUMN_CACHE_LIMIT:
         _COLUMN_CACHE.clear()
-    made = _COLUMN_CACHE[key] = (relation, columns, names, index_names(names), mixing(relation))
-    return made[1:]
+    definition = _Definition(relation, _died)
+    definition.key = key
+    made = columns, names, index_names(names), mixing(relation)
+    _COLUMN_CACHE[key] = definition, made
+    return made
 
 
 def bind_table(scope: Scope, node: ast.TableRef) -> tuple[int, Item]:

@@ -10,7 +10,6 @@ by their length of 30-day months; arrays element by element, then by dimensions;
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections.abc import Callable
@@ -42,6 +41,7 @@ from planner.facts import (
     TSQUERY,
     TypeFact,
     facts,
+    of_types,
 )  # fmt: skip
 from planner.typefacts import FIRST_USER_OID
 
@@ -214,7 +214,7 @@ _HASH: dict[int, Key] = {
 }  # fmt: skip
 
 
-@functools.cache
+@of_types
 def sort_key(oid: int) -> Key | None:
     """Return the sort key of a type, or None when values order themselves."""
     found = _SORT.get(oid)
@@ -240,7 +240,7 @@ def _key_by_kind(oid: int, fact: TypeFact | None) -> Key | None:
     return None
 
 
-@functools.cache
+@of_types
 def hash_key(oid: int) -> Key | None:
     """Return the equality key of a type, or None when ``==`` and ``hash`` of values are its equality."""
     found = _HASH.get(oid)

@@ -13,7 +13,6 @@ that of an oid, there are none, and tables are not divided by rows.
 
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Iterable
 from decimal import Decimal
@@ -79,6 +78,7 @@ from planner.facts import (
     VARCHAR,
     XID,
     facts,
+    of_types,
 )
 from planner.typefacts import format_type
 
@@ -222,7 +222,7 @@ _OTHERS: Final[dict[int, Compute]] = {
 }
 
 
-@functools.cache
+@of_types
 def hash_of(oid: int) -> Compute | None:
     """Return the hash function of a type, or of the one under a domain; None where there is none, or not the same one here."""
     oid = base_oid(oid)

@@ -10,14 +10,13 @@ would hash other values, and meets in a sorted list whatever cannot be compared.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import paced, paced_iter
 from planner.errors import SqlError
-from planner.facts import RECORD
+from planner.facts import RECORD, of_types
 from planner.type_order import find_equality, find_less
 from planner.typefacts import element_of, format_type
 
@@ -90,14 +89,14 @@ def anyhow(oid: int) -> None:
     """Every type can be compared."""
 
 
-@functools.cache
+@of_types
 def ordered(oid: int) -> None:
     """Raise 42883 for a type without a default order."""
     if find_less(oid) is None:
         raise SqlError("42883", f"could not identify a comparison function for type {format_type(oid)}")
 
 
-@functools.cache
+@of_types
 def equated(oid: int) -> None:
     """Raise 42883 for a type without a default equality."""
     if find_equality(oid) is None:

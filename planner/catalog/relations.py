@@ -210,7 +210,7 @@ class PartitionBound:
     remainder: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class RelationDef:
     """A table ('r'), partitioned table ('p', whose rows are in its partitions), view ('v'), materialized view ('m'), sequence ('S'), or virtual catalog relation ('r'/'v' with ``virtual``).
 

@@ -48,7 +48,7 @@ FIRST_RANK = 1 << 40
 """The rank of an enum's first label, and the distance to the next: halved for each label put in between."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class TypeDef:
     """A type made by CREATE TYPE or CREATE DOMAIN; ``array_oid`` is the array type over it.
 

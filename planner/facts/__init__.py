@@ -13,7 +13,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
-from typing import TypeVar
+from typing import Any, TypeVar
 
 DATA = resources.files(__name__) / "data"
 """Also where the package is imported from an archive."""
@@ -175,12 +175,17 @@ class Facts:
 T = TypeVar("T")
 
 
+_kept: list[dict[int, Any]] = []
+"""All that is kept of types, by oid."""
+
+
 class _OfTypes(dict[int, T]):
     """What a function says of types, by oid."""
 
     def __init__(self, function: Callable[[int], T]) -> None:
         super().__init__()
         self._function = function
+        _kept.append(self)
 
     def __missing__(self, oid: int) -> T:
         made = self._function(oid)
@@ -205,6 +210,15 @@ def register_type(fact: TypeFact) -> None:
     types = facts().types
     assert isinstance(types, dict)
     types[fact.oid] = fact
+
+
+def forget_type(oid: int) -> None:
+    """Take back ``register_type``, with all that was kept of the type."""
+    types = facts().types
+    assert isinstance(types, dict)
+    types.pop(oid, None)
+    for kept in _kept:
+        kept.pop(oid, None)
 
 
 def _type(row: Mapping[str, str]) -> TypeFact:
@@ -266,6 +280,13 @@ def register_cast(fact: CastFact) -> None:
     casts = facts().casts
     assert isinstance(casts, dict)
     casts[fact.source, fact.target] = fact
+
+
+def forget_cast(source: int, target: int) -> None:
+    """Take back ``register_cast``."""
+    casts = facts().casts
+    assert isinstance(casts, dict)
+    casts.pop((source, target), None)
 
 
 @functools.cache

@@ -1,0 +1,33 @@
+"""What a server lets go of once a second, behind its store: what the catalogs were, and what was kept of what is no more.
+
+    since (retention, holds, memory: ``txn``) ──> history of the catalogs ──> definitions ──> their types (``engine.catalog.type_owners``)
+    relations that are no more                ──> rows of catalog relations
+    sessions between transactions             ──> the catalog that they saw last
+
+Other changes of the catalog do that, too, where they come by; but nobody may make one for hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from engine.catalog import type_owners
+from txn.slices import over
+
+if TYPE_CHECKING:
+    from engine.database import Database
+
+
+def forgetting(database: Database) -> Iterator[None]:
+    """Let go of all of that, in slices."""
+    for connection in tuple(database.sessions.values()):
+        connection.session.view.rest()
+        if over():
+            yield
+    yield from database.virtual.forgetting()
+    for space in database.spaces:
+        space.history.forget(database.store.since)
+        if over():
+            yield
+    yield from type_owners.forgetting()
