@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from engine.catalog.state import CatalogSnapshot
+from pgwire.give_way import paced_iter
 from planner.catalog import RelationDef
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ class KeptRows:
         if last is None or last.basis != catalog.basis:
             chunks = {
                 oid: rows
-                for oid, item in catalog.relations_by_oid.items()
+                for oid, item in paced_iter(catalog.relations_by_oid.items())
                 if (rows := self.of(session, catalog, item))
             }
             part = PartOfEach(catalog, chunks)
@@ -263,7 +264,7 @@ class KeptRows:
                 oid: _NO_ROWS
                 if (item := catalog.relation_by_oid(oid)) is None
                 else self.of(session, catalog, item)
-                for oid in self._changed(last, catalog)
+                for oid in paced_iter(self._changed(last, catalog))
             }
             part = last.replaced(
                 catalog,

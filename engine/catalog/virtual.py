@@ -26,6 +26,7 @@ from engine.catalog.counted import CountedRows, Figures
 from engine.catalog.information_visible import visible
 from engine.catalog.kept import Found, KeptRows, Needs, Part, Rows, both, only
 from engine.catalog.state import CatalogSnapshot
+from pgwire.give_way import paced_iter
 from planner.catalog import RelationDef
 from planner.facts import BOOL, CHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, XID
 from txn.slices import over
@@ -489,7 +490,7 @@ def _neutral_row(oid: int) -> Mapping[str, Any]:
 def _tuples(definition: RelationDef, rows: Iterable[RowDict]) -> Rows:
     neutral = _neutral_row(definition.oid)
     result: Rows = []
-    for row in rows:
+    for row in paced_iter(rows):
         merged = {**neutral, **row}
         if len(merged) != len(neutral):
             unknown = set(merged) - set(neutral)

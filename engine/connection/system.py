@@ -18,6 +18,7 @@ from engine.connection.server_directory import log_files, names, temporary_files
 from engine.large_objects.session import SessionLargeObjects
 from engine.sequences.session import SessionSequences
 from engine.transaction import snapshots
+from pgwire.give_way import give_way
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.facts import PG_CATALOG_OID
@@ -271,4 +272,7 @@ class SystemView:
         relation = self._session.catalog.relation("pg_catalog", name)
         if relation is None or relation.schema_oid != PG_CATALOG_OID:
             raise LookupError(f"pg_catalog has no relation {name}")
-        return self._session.db.virtual.rows(relation.oid, self._session)
+        virtual = self._session.db.virtual
+        for _ in virtual.prepare(relation.oid, self._session):
+            give_way()
+        return virtual.rows(relation.oid, self._session)

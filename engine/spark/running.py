@@ -220,7 +220,7 @@ class Running(EngineQuery):
         self._produced = True
         if not self._closed:  # the JVM has read what there is to read
             self.keep = None
-            self._inputs.discard()
+            self._discard(self._inputs)
 
     async def _job(self, pool: str, work: Callable[..., Any], *args: Any) -> Any:
         """Run ``work`` in a thread whose jobs carry the query's tag."""
@@ -384,12 +384,16 @@ class Running(EngineQuery):
             stream.close()
         if not self._produced:
             self._runtime.given_up(self._live, self._tag)
-        self._inputs.discard()
-        left = [each.discard for each in (self._spool, self._collected) if each is not None]
+        left = (self._inputs, self._spool, self._collected)
         self._spool = self._collected = None
-        for discard in left:
-            with contextlib.suppress(RuntimeError):  # no thread any more: the next start empties the folder
-                self._pool.submit(discard)
+        for each in left:
+            if each is not None:
+                self._discard(each)
+
+    def _discard(self, what: Inputs | Spool | Collected) -> None:
+        """Give back in a thread what the query had: files are deleted, and another query may hold a lock while it talks with the JVM."""
+        with contextlib.suppress(RuntimeError):  # no thread any more: the next start empties the folder
+            self._pool.submit(what.discard)
 
 
 def _freed(live: Live, frame: Any) -> None:

@@ -19,6 +19,7 @@ from engine.catalog.kept import as_rows
 from engine.catalog.virtual import SOURCES, VirtualCatalog, keyed_columns
 from engine.eager import settle
 from planner.catalog import RelationDef
+from tests.planner.builtins.costs import Measured, counting
 from tests.support.engine import Failed, Session, open_database
 from tests.support.proofs import sampled
 from txn.persist.memory import MemoryDisk
@@ -337,5 +338,24 @@ def test_rows_are_made_ahead_by_whoever_is_there(monkeypatch: pytest.MonkeyPatch
         assert await reader.run("SELECT count(*) FROM pg_class WHERE relname IN ('t', 'private')") == [("1",)]
         assert kept._last is last  # what was made is what is read
         await database.close()
+
+    asyncio.run(play())
+
+
+def test_whoever_reads_a_relation_at_once_gives_way() -> None:
+    """As DROP … CASCADE does with pg_depend: of many objects, of each some lines."""
+
+    async def play() -> None:
+        session = Session(await open_database(MemoryDisk()), 1)
+        await session.run("; ".join(f"CREATE SEQUENCE s{i}" for i in range(200)))
+        inner = session.connection.session
+        inner.block.ensure_txn()
+        found = Measured()
+        with counting(found):
+            rows = inner.system.catalog_rows("pg_depend")
+        assert len(rows) > 200
+        assert found.lines > 50_000
+        assert found.longest < found.lines / 10, found
+        inner.block.rollback()
 
     asyncio.run(play())
