@@ -278,6 +278,13 @@ def reowned(items: Sequence[AclItem], old: int, new: int) -> tuple[AclItem, ...]
     return result
 
 
+def quoted_role(name: str) -> str:
+    """Return a role's name as items print it: quoted where it has other characters than letters, digits and _."""
+    if all(char == "_" or (char.isascii() and char.isalnum()) for char in name):
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
 def item_text(item: AclItem, name: Callable[[int], str]) -> str:
     """Print an item as aclitem does; ``name`` gives a role's, quoted if need be."""
     letters = "".join(letter + ("*" if letter in item.grantable else "") for letter in item.letters)

@@ -89,13 +89,25 @@ from planner.typefacts import STRING, category, element_of, format_type, has_inp
 from planner.types import SqlType
 
 RECORD_ARRAY = 2287
+ACLITEM = 1033
 # numbered parameters a statement may have: the wire's Bind message counts them in 16 bits
 MAX_PARAMS = 65535
 
 _TAKES_ANYTHING = frozenset((ANY, ANYELEMENT, ANYNONARRAY, ANYCOMPATIBLE, ANYCOMPATIBLENONARRAY))
 _DATETIME = frozenset((DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INTERVAL))
 _BY_CATALOG = frozenset(
-    (REGCLASS, REGNAMESPACE, REGROLE, REGTYPE, REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR, REGCOLLATION)
+    (
+        REGCLASS,
+        REGNAMESPACE,
+        REGROLE,
+        REGTYPE,
+        REGPROC,
+        REGPROCEDURE,
+        REGOPER,
+        REGOPERATOR,
+        REGCOLLATION,
+        ACLITEM,
+    )
 )
 _MOVING_WORDS = ("now", "today", "tomorrow", "yesterday")
 

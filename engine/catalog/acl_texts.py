@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.acl import AclItem, item_text
-from planner.builtins.reg import quote_ident
+from planner.acl import AclItem, item_text, quoted_role
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -18,7 +17,7 @@ def acl_texts(session: Session, items: tuple[AclItem, ...] | None) -> tuple[str,
 
     def name(oid: int) -> str:
         role = session.catalog.role_by_oid(oid)
-        return quote_ident(role.name) if role is not None else str(oid)
+        return quoted_role(role.name) if role is not None else str(oid)
 
     return tuple(item_text(item, name) for item in items)
 

@@ -75,6 +75,7 @@ _KINDS.update(
         790: "int64",
         829: "bytes",
         869: "bytes",
+        1033: "text",
         3220: "bytes",
         3614: "bytes",
         3615: "tailed",

@@ -57,12 +57,15 @@ class Derived:
             time_zone=zone,
             bytea_output=cast(Literal["hex", "escape"], get("bytea_output")),
             extra_float_digits=int(get("extra_float_digits")),
+            array_nulls=get("array_nulls") == "on",
+            null_equals=get("transform_null_equals") == "on",
         )
         self.row_security = get("row_security") == "on"
         # Do plain literals know escapes (planner/escapes.py)?
         self.escapes = get("standard_conforming_strings") == "off"
         self.plan_key = (
-            get("search_path"), user, style, order, interval_style, zone, database, self.row_security
+            get("search_path"), user, style, order, interval_style, zone, database, self.row_security,
+            self.codec.array_nulls, self.codec.null_equals,
         )  # fmt: skip
         self.executor = get("executor")
         # Do triggers and foreign keys fire as where changes are replayed?

@@ -30,6 +30,7 @@ from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.sizes import measure_of
 from pgwire.give_way import PACE, between, openly
 from pgwire.long_values import LONG
+from planner.builtins.acl_items import ACL_TYPES, acl_input
 from planner.builtins.reg import NAMED, named_input, named_output
 from planner.errors import SqlError
 from planner.facts import INT2, INT4, INT8, TEXT
@@ -177,6 +178,8 @@ def param_decoder(
         raise SqlError("22023", f"unsupported format code: {format_}")
     if oid in NAMED and session is not None:
         read: Callable[[str], Any] = functools.partial(named_input, session, oid)
+    elif oid in ACL_TYPES and session is not None:
+        read = functools.partial(acl_input, session, oid)
     else:
         read = text_decoder(oid, settings)
 

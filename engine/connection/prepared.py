@@ -27,8 +27,9 @@ from pgwire.give_way import give_way, openly
 from pgwire.release import release_all
 from planner import ast
 from planner.bind import coerce_argument
+from planner.builtins.acl_items import input_by_catalog
 from planner.builtins.large import LARGE_BYTES
-from planner.builtins.reg import named_input, reg_input
+from planner.builtins.reg import reg_input
 from planner.catalog import SystemCatalog
 from planner.errors import Span, SqlError, result_type_changed
 from planner.evaluate import Env, Shared, compile_expr
@@ -345,7 +346,7 @@ class PreparedStatements:
                     oid,
                     settings=session.codec_settings,
                     row_type=session.catalog.row_type,
-                    check_name=partial(named_input, session),
+                    check_name=partial(input_by_catalog, session),
                     search_name=partial(reg_input, session),
                 )
             except SqlError as error:

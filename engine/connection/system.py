@@ -208,9 +208,9 @@ class SystemView:
         """How many triggers run within each other now."""
         return len(self._session.timing.in_use)
 
-    def warn(self, message: str) -> None:
+    def warn(self, message: str, sqlstate: str = "01000") -> None:
         """Send a WARNING to the client."""
-        self._session.warning(message)
+        self._session.warning(message, sqlstate)
 
     def cancel_backend(self, pid: int) -> bool:
         """Cancel what a session runs; False if there is no such session. SqlError 57014 for its own."""

@@ -141,8 +141,8 @@ def _atoi(text: str) -> int:
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-def parse(text: str, element: Callable[[str], Any], delimiter: str = ",") -> Array:
-    """Read an array; ``element`` reads one element's text, ``delimiter`` is ``,`` or ``;``.
+def parse(text: str, element: Callable[[str], Any], delimiter: str = ",", nulls: bool = True) -> Array:
+    """Read an array; ``element`` reads one element's text, ``delimiter`` is ``,`` or ``;``, ``nulls``: NULL without quotes is no text.
 
     Raises:
         DataError: 22P02 ``malformed array literal`` with PostgreSQL's details; 2202E dimensions that do not
@@ -151,7 +151,7 @@ def parse(text: str, element: Callable[[str], Any], delimiter: str = ",") -> Arr
     if len(text) <= SHORT and _FLAT.fullmatch(text):
         parts = text[1:-1].split(delimiter)
         if "" not in parts:
-            return tupled([None if p in _NULLS else element(p) for p in paced(parts)])
+            return tupled([None if nulls and p in _NULLS else element(p) for p in paced(parts)])
     at = _skip(text, 0)
     bounds: list[int] = []
     low_bounds: list[int] = []
@@ -177,7 +177,7 @@ def parse(text: str, element: Callable[[str], Any], delimiter: str = ",") -> Arr
         raise _malformed(text, 'Array value must start with "{" or dimension information.')
     whole = text
     text, at = text[at:], 0  # errors show what follows blanks and bounds
-    value, end = _Reader(text, delimiter).level(at, 1)
+    value, end = _Reader(text, delimiter, _NULLS if nulls else frozenset()).level(at, 1)
     if _skip(text, end) != len(text):
         raise _malformed(text, "Junk after closing right brace.")
     lengths = _measure(value, text)
@@ -206,9 +206,10 @@ def _skip(text: str, at: int) -> int:
 class _Reader:
     """Recursive reader; dimensions are lists, elements 1-tuples of their text, so that both stay apart."""
 
-    def __init__(self, text: str, delimiter: str) -> None:
+    def __init__(self, text: str, delimiter: str, nulls: frozenset[str]) -> None:
         self.text = text
         self.delimiter = delimiter
+        self.nulls = nulls
         self.stops = delimiter + "}"
 
     def level(self, at: int, depth: int) -> tuple[list[Any], int]:
@@ -271,7 +272,7 @@ class _Reader:
             and text[match.end() : match.end() + 1] in (self.delimiter, "}")
         ):
             piece = match[0]
-            return (None if piece in _NULLS else piece), match.end()
+            return (None if piece in self.nulls else piece), match.end()
         out: list[str] = []
         kept = 0  # blanks at the end are dropped, but not escaped ones
         escaped = False
@@ -300,7 +301,7 @@ class _Reader:
                     kept = len(out)
             at += 1
         piece = joined(out[:kept])
-        return (None if not escaped and piece in _NULLS else piece), at
+        return (None if not escaped and piece in self.nulls else piece), at
 
     def quoted(self, at: int) -> tuple[str, int]:
         text = self.text

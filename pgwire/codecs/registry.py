@@ -376,7 +376,7 @@ def array_codec(oid: int, element: Codec, plain_element: int = 0) -> Codec:
 
     return Codec(
         oid=oid, name=element.name + "[]", size=-1,
-        parse=lambda s: functools.partial(array.parse, element=element.parse(s), delimiter=delimiter),
+        parse=lambda s: functools.partial(array.parse, element=element.parse(s), delimiter=delimiter, nulls=s.array_nulls),
         show=lambda s: array.printer(
             element.show(s), leaf_is_tuple=tuple_leaf, plain=element.plain, delimiter=delimiter
         ),

@@ -27,6 +27,8 @@ class CodecSettings:
     ``encoding`` is the client's, by its canonical name (SQL_ASCII counts as UTF8): what texts look like in binary forms
     and in rows that are sent. Text forms are ``str`` and know none.
 
+    ``array_nulls``: NULL without quotes in an array's text is no text. ``null_equals``: ``x = NULL`` in a statement means ``x IS NULL``.
+
     ``types``: what values of users' types are called, as one state of the catalog has it; None: the latest.
 
     ``demand``: raises what a domain, or an array of domains, has against a value (None: NULL) of an attribute of a composite
@@ -41,6 +43,8 @@ class CodecSettings:
     bytea_output: Literal["hex", "escape"] = "hex"
     extra_float_digits: int = 1
     encoding: str = "UTF8"
+    array_nulls: bool = True
+    null_equals: bool = False
     types: UserTypes | None = None
     demand: Callable[[int, Any], None] | None = field(default=None, compare=False)
     now_us: int = field(default=0, compare=False)

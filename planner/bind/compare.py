@@ -49,6 +49,9 @@ _STRATEGIES: Mapping[int, Comparison] = {1: "<", 2: "<=", 3: "=", 4: ">=", 5: ">
 
 def _operator(scope: Scope, node: ast.Operator) -> Expr:
     left_node, right_node = node.left, node.right
+    tested = _null_test_of(scope, node)
+    if tested is not None:
+        return NullTest(type=_BOOLEAN, arg=bind_expr(scope, tested), span=node.span)
     if left_node is None:
         return bind_operator(scope, node.name, None, bind_expr(scope, right_node), node.span)
     if isinstance(left_node, ast.Row):
@@ -66,7 +69,10 @@ def _operator(scope: Scope, node: ast.Operator) -> Expr:
         chain = [node]
         inner: ast.Expression = left_node
         while (
-            isinstance(inner, ast.Operator) and inner.left is not None and not isinstance(inner.left, ast.Row)
+            isinstance(inner, ast.Operator)
+            and inner.left is not None
+            and not isinstance(inner.left, ast.Row)
+            and _null_test_of(scope, inner) is None
         ):
             chain.append(inner)
             inner = inner.left
@@ -78,6 +84,15 @@ def _operator(scope: Scope, node: ast.Operator) -> Expr:
     left = bind_expr(scope, left_node)
     right = bind_expr(scope, right_node)
     return bind_operator(scope, node.name, left, right, node.span)
+
+
+def _null_test_of(scope: Scope, node: ast.Operator) -> ast.Expression | None:
+    """Return what an equality with NULL tests under ``transform_null_equals``; None for any other operator."""
+    if not scope.context.env.settings.null_equals or node.name != ("=",) or node.left is None:
+        return None
+    if isinstance(node.left, ast.Constant) and node.left.kind == "null":
+        return node.right
+    return node.left if isinstance(node.right, ast.Constant) and node.right.kind == "null" else None
 
 
 def _and(args: Sequence[Expr], span: Span | None, kind: Literal["and", "or"] = "and") -> Expr:

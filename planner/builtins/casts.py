@@ -14,6 +14,7 @@ from pgwire.bounded import bounded
 from pgwire.codecs import registry as codecs
 from pgwire.codecs import typmod as typmods
 from pgwire.codecs.domain import BIT, VECTORS
+from planner.builtins.acl_items import ACL_TYPES, acl_input
 from planner.builtins.large import foresee
 from planner.builtins.reg import NAMED, REG_TYPES, named_input, named_output
 from planner.builtins.registry import REGISTRY
@@ -73,6 +74,8 @@ def from_text(oid: int, text: str, session: EvalSession | None) -> Any:
         return name_of(text)
     if oid in NAMED:
         return named_input(session, oid, text)
+    if oid in ACL_TYPES and session is not None:
+        return acl_input(session, oid, text)
     return codecs.text_input(oid, text, -1, settings(session))
 
 

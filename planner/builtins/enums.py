@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from planner.builtins.compare_sql import comparison
+from planner.builtins.hash import hash_uint32, signed
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import TypeDef
@@ -62,6 +63,22 @@ def enum_range_all(session: EvalSession, _value: int | None, *, types: Types) ->
     return tuple(_usable(session, types, _ranks(session, types)))
 
 
+def _label_oid(session: EvalSession, types: Types, rank: int) -> int:
+    """Return what a value is hashed by: the oid of its label."""
+    return next(label.oid for label in _enum(session, types).labels if label.rank == rank)
+
+
+def hash_enum(session: EvalSession, value: int, *, types: Types) -> int:
+    """SQL's ``hashenum``."""
+    return signed(hash_uint32(_label_oid(session, types, value))[1], 32)
+
+
+def hash_enum_extended(session: EvalSession, value: int, seed: int, *, types: Types) -> int:
+    """SQL's ``hashenumextended``."""
+    high, low = hash_uint32(_label_oid(session, types, value), seed & (1 << 64) - 1)
+    return signed(high << 32 | low, 64)
+
+
 def _register() -> None:
     python, pair = REGISTRY.python, "(anyenum,anyenum)"
     for name, symbol in (("eq", "="), ("ne", "<>"), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
@@ -71,6 +88,8 @@ def _register() -> None:
     python(f"enum_larger{pair}", max)
     python(f"enum_smaller{pair}", min)
     options: dict[str, Any] = {"needs_session": True, "needs_types": True}
+    python("hashenum(anyenum)", hash_enum, **options)
+    python("hashenumextended(anyenum,int8)", hash_enum_extended, **options)
     python("enum_first(anyenum)", _end(0), **options)
     python("enum_last(anyenum)", _end(-1), **options)
     python(f"enum_range{pair}", enum_range, **options)

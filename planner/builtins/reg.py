@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import whitespace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from pgwire.codecs import array
 from pgwire.codecs.int import parse_oid
@@ -85,11 +85,13 @@ class NamesOf:
     closed_schemas: frozenset[str] = frozenset()
 
     def read(self, oid: int, text: str) -> Any:
-        """Read a value of a type in NAMED. Raises SqlError 42501 for a closed schema, and what reading raises."""
+        """Read a value of a type in NAMED, or an aclitem. Raises SqlError 42501 for a closed schema, and what reading raises."""
         for schema in self.closed_schemas:
             if schema in text and schema in split_identifier(text.partition("(")[0])[:-1]:
                 raise SqlError("42501", f"permission denied for schema {schema}")
-        return named_input(cast("EvalSession", self), oid, text)
+        from planner.builtins.acl_items import input_by_catalog
+
+        return input_by_catalog(self, oid, text)
 
     def search_name(self, oid: int, text: str) -> int:
         """Read a regconfig or regdictionary. Raises SqlError 42501 for a closed schema, and as ``planner.textsearch.names.read_name``."""

@@ -193,7 +193,7 @@ class EvalSystem(Protocol):
     def server_address(self) -> tuple[str, int] | None:
         """Address and port the server listens on, None where it listens on all."""
 
-    def warn(self, message: str) -> None:
+    def warn(self, message: str, sqlstate: str = "01000") -> None:
         """Send a WARNING to the client."""
 
     def cancel_backend(self, pid: int) -> bool:

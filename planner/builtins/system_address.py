@@ -24,9 +24,9 @@ from planner.builtins.reg import find_relation, find_type, object_schemas, quote
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system_server import record_of
-from planner.catalog import RelationDef
+from planner.catalog import RANGE_CONSTRUCTORS, RelationDef
 from planner.errors import SqlError
-from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
+from planner.facts import REGCONFIG, REGDICTIONARY, ProcFact, facts, rows
 from planner.textsearch.names import find_named
 from planner.typefacts import format_type
 
@@ -181,13 +181,24 @@ def _routine_of(session: EvalSession, names: Names, types: tuple[int, ...]) -> t
     """Return the oid and the kind of what a call with these argument types would find."""
     for schema in object_schemas(session, names):
         own = facts().procs_by_name.get(names[-1], ()) if schema == "pg_catalog" else ()
-        for proc in own:
+        for proc in (*own, *_constructors(session, schema, names[-1])):
             if proc.arg_types == types:
                 return proc.oid, proc.kind
         for function in session.catalog.functions_named(names[-1]):
             if function.schema == schema and function.inputs == types:
                 return function.oid, function.kind
     return None, ""
+
+
+def _constructors(session: EvalSession, schema: str, name: str) -> list[ProcFact]:
+    """Return the functions that make values of a user's range or multirange of that name."""
+    oid = find_type(_dotted((schema, name)), session)
+    made = None if oid is None else session.catalog.type_by_oid(oid)
+    if made is None or made.kind != "r":
+        return []
+    first = made.first_constructor
+    found = (facts().procs.get(number) for number in range(first, first + RANGE_CONSTRUCTORS))
+    return [proc for proc in found if proc is not None and proc.name == name]
 
 
 def _check_schema(session: EvalSession, names: Names) -> None:

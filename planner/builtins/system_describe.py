@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from planner.builtins.reg import quote_ident, search_object_name
 from planner.builtins.registry import REGISTRY
@@ -22,7 +22,7 @@ from planner.extensions import PLPGSQL, TEMPLATES
 from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
 from planner.opclass_extensions import extension_classes
 from planner.textsearch.names import SEARCH_NAMES, by_oid
-from planner.typefacts import format_type
+from planner.typefacts import FIRST_USER_OID, format_type
 
 _RELATIONS: Final = {
     "r": "table", "p": "table", "v": "view", "i": "index", "S": "sequence", "m": "materialized view", "c": "composite type",
@@ -69,7 +69,8 @@ def _rule(session: EvalSession, oid: int) -> str | None:
     return None if view is None else f"rule _RETURN on {relation_words(session, view)}"
 
 
-def _default(session: EvalSession, oid: int) -> str | None:
+def default_column(session: EvalSession, oid: int) -> tuple[RelationDef, str] | None:
+    """Return the table and the column that a default is of, by the default's oid."""
     # engine.catalog.dependency_rows.attrdef_oid keeps 31 bits: which table it is of, from the 1,341,354th oid on, is found by trying
     for whole in range(oid & 0x7FFF_FFFF, 1601 << 30, 1 << 31):
         owner, number = divmod(whole, 1601)
@@ -77,8 +78,17 @@ def _default(session: EvalSession, oid: int) -> str | None:
         if table is not None:
             column = next((c for c in table.live if table.number(c.attnum) == number), None)
             if column is not None:
-                return f"default value for column {column.name} of {relation_words(session, table)}"
+                return table, column.name
     return None
+
+
+def _default(session: EvalSession, oid: int) -> str | None:
+    found = default_column(session, oid)
+    return (
+        None
+        if found is None
+        else f"default value for column {found[1]} of {relation_words(session, found[0])}"
+    )
 
 
 _NEW: Final = {"r": "relations", "S": "sequences", "f": "functions", "T": "types", "n": "schemas"}
@@ -95,9 +105,48 @@ def _default_rights(session: EvalSession, oid: int) -> str | None:
     return None
 
 
+class _Toast(NamedTuple):
+    name: str = "pg_toast"
+
+
+def schema_by_oid(session: EvalSession, oid: int) -> Any:
+    """Return what has the name of a schema, by its oid; of that of TOAST tables, too, in which nothing is."""
+    return _Toast() if oid == _TOAST else session.catalog.schema_by_oid(oid)
+
+
 def _schema(session: EvalSession, oid: int) -> str | None:
-    schema = session.catalog.schema_by_oid(oid)
+    schema = schema_by_oid(session, oid)
     return None if schema is None else f"schema {schema.name}"
+
+
+def _tablespace(_session: EvalSession, oid: int) -> str | None:
+    name = {1663: "pg_default", 1664: "pg_global"}.get(oid)
+    return None if name is None else f"tablespace {name}"
+
+
+def _member(session: EvalSession, oid: int) -> int:
+    """Return the function that a row of pg_amproc is about."""
+    return next(int(row[5]) for row in session.system.catalog_rows("pg_amproc") if row[0] == oid)
+
+
+def _in_family(
+    word: str, file: str, number: str, what: Callable[[EvalSession, int], str | None]
+) -> Callable[[EvalSession, int], str | None]:
+    """Return what describes operators, or functions, of families; ``what`` describes the operator or function itself."""
+
+    def describe(session: EvalSession, oid: int) -> str | None:
+        row = next((row for row in rows(file) if int(row["oid"]) == oid), None)
+        if row is None:
+            return None
+        family = _DESCRIBED[2753](session, int(row[f"{file}family"]))
+        sides = ", ".join(
+            str(type_name(session, int(row[f"{file}{side}type"]), None)) for side in ("left", "right")
+        )
+        member = int(row["amopopr"]) if word == "operator" else _member(session, oid)
+        called = (what(session, member) or "").removeprefix(f"{word} ")
+        return f"{word} {row[number]} ({sides}) of {family}: {called}"
+
+    return describe
 
 
 def _role(session: EvalSession, oid: int) -> str | None:
@@ -110,9 +159,27 @@ def _database(session: EvalSession, oid: int) -> str | None:
     return None if database is None else f"database {database.name}"
 
 
+def row_type_name(session: EvalSession, oid: int) -> tuple[str, str] | None:
+    """Return the schema and the quoted name of a type of the catalogs' own rows, or of arrays of them; None for any other."""
+    if oid >= FIRST_USER_OID:
+        return None
+    types = session.system.catalog_rows("pg_type")
+    found = next((row for row in types if row[0] == oid), None)
+    if found is None:
+        return None
+    name, schema = str(found[1]), session.catalog.schema_by_oid(found[2])
+    shown = f"{quote_ident(name[1:])}[]" if found[7] == "A" else quote_ident(name)
+    return "pg_catalog" if schema is None else schema.name, shown
+
+
 def _type(session: EvalSession, oid: int) -> str | None:
-    name = type_name(session, oid, None)
-    return None if name in (None, "???") else f"type {name}"
+    name = type_name(session, oid, None) if oid else None
+    if name is not None and name.startswith(("???", "_")):
+        found = row_type_name(session, oid)
+        if found is None:
+            return None
+        name = found[1] if found[0] in session.search_path else ".".join(found)
+    return None if name is None else f"type {name}"
 
 
 def _function(session: EvalSession, oid: int) -> str | None:
@@ -127,7 +194,14 @@ def _function(session: EvalSession, oid: int) -> str | None:
     proc = facts().procs.get(oid)
     if proc is None:
         return None
-    return f"function {quote_ident(proc.name)}({','.join(format_type(t) for t in proc.arg_types)})"
+    schema = "information_schema." if oid in information_functions() else ""
+    return f"function {schema}{quote_ident(proc.name)}({','.join(format_type(t) for t in proc.arg_types)})"
+
+
+@cache
+def information_functions() -> frozenset[int]:
+    """Return the functions of information_schema, by oid."""
+    return frozenset(int(row["oid"]) for row in rows("information_functions"))
 
 
 def _trigger(session: EvalSession, oid: int) -> str | None:
@@ -140,10 +214,16 @@ def _policy(session: EvalSession, oid: int) -> str | None:
     return None if found is None else f"policy {found[1].name} on {relation_words(session, found[0])}"
 
 
-def _extension(session: EvalSession, oid: int) -> str | None:
+def extension_by_oid(session: EvalSession, oid: int) -> ExtensionDef | None:
+    """Return the extension that has an oid, if it is installed."""
     names = (PLPGSQL.name, *facts().extensions)
     found = (session.catalog.extension(name) for name in names)
-    return next((f"extension {e.name}" for e in found if e is not None and e.oid == oid), None)
+    return next((e for e in found if e is not None and e.oid == oid), None)
+
+
+def _extension(session: EvalSession, oid: int) -> str | None:
+    found = extension_by_oid(session, oid)
+    return None if found is None else f"extension {found.name}"
 
 
 def _operator(session: EvalSession, oid: int) -> str | None:
@@ -157,7 +237,7 @@ def _operator(session: EvalSession, oid: int) -> str | None:
 
 
 def _cast(session: EvalSession, oid: int) -> str | None:
-    found = _casts().get(oid)
+    found = casts_by_oid().get(oid)
     if found is None:
         return None
     source, target = (type_name(session, of, None) for of in found)
@@ -165,7 +245,8 @@ def _cast(session: EvalSession, oid: int) -> str | None:
 
 
 @cache
-def _casts() -> Mapping[int, tuple[int, int]]:
+def casts_by_oid() -> Mapping[int, tuple[int, int]]:
+    """Return the source and the target of each cast, by oid."""
     return {
         int(row["oid"]): (int(row["castsource"]), int(row["casttarget"]))
         for file in ("casts", "extension_casts")
@@ -179,7 +260,7 @@ def _of_method(word: str, file: str, name: str, method: str) -> Callable[[EvalSe
     def describe(session: EvalSession, oid: int) -> str | None:
         for row in rows(file):
             if int(row["oid"]) == oid:
-                return f"{word} {quote_ident(row[name])} for access method {_methods()[int(row[method])]}"
+                return f"{word} {quote_ident(row[name])} for access method {methods()[int(row[method])]}"
         for brought in extension_classes():
             number, called = (
                 (brought.oid, brought.name) if file == "opclass" else (brought.family, brought.family_name)
@@ -194,7 +275,8 @@ def _of_method(word: str, file: str, name: str, method: str) -> Callable[[EvalSe
 
 
 @cache
-def _methods() -> Mapping[int, str]:
+def methods() -> Mapping[int, str]:
+    """Return the access methods, by oid."""
     return {int(row["oid"]): row["amname"] for row in rows("am")}
 
 
@@ -236,13 +318,17 @@ def _template(session: EvalSession, oid: int) -> str | None:
 
 
 _PG_CLASS: Final = 1259
+_TOAST: Final = 99
 _DESCRIBED: Final[Mapping[int, Callable[[EvalSession, int], str | None]]] = {
     826: _default_rights,
     1247: _type,
     1255: _function,
     1260: _role,
     1262: _database,
+    1213: _tablespace,
     2601: _own("access method", "am", "amname"),
+    2602: _in_family("operator", "amop", "amopstrategy", _operator),
+    2603: _in_family("function", "amproc", "amprocnum", _function),
     2604: _default,
     2605: _cast,
     2606: _constraint,

@@ -29,13 +29,13 @@ from planner.acl import (
     may_admit,
     memberships,
 )
-from planner.builtins.reg import find_relation, find_type, quote_ident, reg_input
+from planner.builtins.acl_items import items_of, role_name
+from planner.builtins.reg import find_relation, find_type, reg_input
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, RoleDef
 from planner.errors import SqlError
 from planner.facts import REGPROCEDURE, TID, facts
-from planner.identifiers import split_identifier
 from planner.query import CTID, Expr, FuncExpr, RelationRange, Select, Var
 from planner.rights import (
     SYSTEM_COLUMNS,
@@ -418,18 +418,12 @@ def acl_default(session: EvalSession, kind: str, owner: int) -> tuple[str, ...]:
     """SQL's ``acldefault``: the privileges an object has before any GRANT, as aclitem texts."""
     if kind not in _DEFAULT_ACL:
         raise SqlError("22023", f"unrecognized object type abbreviation: {kind}")
-    name = _acl_name(session, owner)
+    name = role_name(session, owner)
     own, everybody = _DEFAULT_ACL[kind]
     items = [f"={everybody}/{name}"] if everybody else []
     if own:
         items.append(f"{name}={own}/{name}")
     return tuple(items)
-
-
-def _acl_name(session: EvalSession, oid: int) -> str:
-    """Return a role as aclitem prints it; by its oid where there is none."""
-    role = session.catalog.role_by_oid(oid)
-    return str(oid) if role is None else quote_ident(role.name)
 
 
 def make_item(session: EvalSession, grantee: int, grantor: int, privileges: str, grantable: bool) -> str:
@@ -438,28 +432,18 @@ def make_item(session: EvalSession, grantee: int, grantor: int, privileges: str,
         raise _unrecognized(privileges)
     letters = WORDS.get(privileges.upper(), "")  # RULE has been nobody's for long
     item = AclItem(grantee=grantee, grantor=grantor, letters=letters, grantable=letters if grantable else "")
-    return item_text(item, functools.partial(_acl_name, session))
+    return item_text(item, functools.partial(role_name, session))
 
 
 def acl_explode(session: EvalSession, acl: Sequence[str | None]) -> Iterator[tuple[int, int, str, bool]]:
     """SQL's ``aclexplode``: (grantor, grantee, privilege, grantable) for each letter of each item."""
-
-    def oid_of(name: str) -> int:
-        names = split_identifier(name) if name else []
-        role = session.catalog.role(names[0]) if names else None
-        return role.oid if role is not None else 0
-
-    out: list[tuple[int, int, str, bool]] = []
-    for item in acl:
-        if item is None:
-            raise SqlError("22004", "ACL arrays must not contain null values")
-        grants, _, grantor = item.rpartition("/")
-        grantee, _, letters = grants.rpartition("=")
-        for position, letter in enumerate(letters):
-            if letter in ACL_WORDS:
-                grantable = letters[position + 1 : position + 2] == "*"
-                out.append((oid_of(grantor), oid_of(grantee), ACL_WORDS[letter], grantable))
-    return iter(out)
+    return iter(
+        [
+            (item.grantor, item.grantee, ACL_WORDS[letter], letter in item.grantable)
+            for item in items_of(session, acl)
+            for letter in item.letters
+        ]
+    )
 
 
 def _register() -> None:

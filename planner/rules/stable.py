@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from planner.builtins import looks_up
+from planner.builtins.acl_items import ACLITEM
 from planner.builtins.reg import NAMED
 from planner.domains import base_oid
 from planner.facts import (
@@ -68,7 +69,7 @@ from planner.walk import children, walk
 _T = TypeVar("_T")
 
 # Types whose text form depends on settings or on the catalog.
-_SESSION_TYPES = NAMED | {DATE, TIMESTAMP, TIMESTAMPTZ, TIMETZ, INTERVAL}
+_SESSION_TYPES = NAMED | {ACLITEM, DATE, TIMESTAMP, TIMESTAMPTZ, TIMETZ, INTERVAL}
 _SESSION_TYPES |= {facts().types[oid].array for oid in _SESSION_TYPES if facts().types[oid].array}
 
 _SET_CONFIG = facts().proc_by_signature["set_config(text,text,bool)"]
