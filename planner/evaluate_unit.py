@@ -58,6 +58,8 @@ _WAITING = (
     "lo_",
     "loread",
     "lowrite",
+    "ts_stat",
+    "ts_rewrite",
 )  # what functions that may wait begin with
 MAX_DEPTH = 20  # nesting of one generated function; Python's parser stops near 90
 MAX_WIDTH = 250  # conditions or elements in one generated function

@@ -28,13 +28,14 @@ from engine.routines.acting import acting_as
 from engine.routines.inner import run_inner
 from engine.routines.where import tell_where
 from pgwire.give_way import between, closed_step, end_step, openly
+from planner import statements as st
 from planner.bind.bodies import bind_called, bind_utility
 from planner.bind.context import BindContext, make_context
 from planner.catalog import FunctionDef
 from planner.errors import SqlError, not_supported
 from planner.evaluate_runtime import record_maker
 from planner.facts import RECORD, VOID
-from planner.parse import Parsed
+from planner.parse import Parsed, parse
 from planner.query import OutputColumn, SqlCall
 from txn.types import Row
 
@@ -151,8 +152,48 @@ class Routines:
 
     def start(self, call: SqlCall, args: Sequence[Any]) -> tuple[bool, Any]:
         """Begin a call; see ``planner.builtins.session.RoutineSystem``."""
-        result = eager(self.call(call, args))
+        return self.begin(self.call(call, args))
+
+    def begin(self, work: Coroutine[Any, Any, Any]) -> tuple[bool, Any]:
+        """Begin what a function does by statements of its own; see ``planner.builtins.session.RoutineSystem``."""
+        result = eager(work)
         return (False, result) if isinstance(result, Started) else (True, result)
+
+    async def query(self, text: str) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
+        """Run a text that is one query; see ``planner.builtins.session.RoutineSystem``."""
+        between()
+        session = self.session
+        words = f'SQL statement "{text}"'
+        try:
+            parsed = openly(parse, session.standard_text(text))
+            plans = [self._planned(one) for one in parsed]
+        except SqlError as error:
+            if error.span is None:
+                tell_where(error, words)
+            elif error.query is None:
+                error.query = text
+            raise
+        if len(plans) != 1:
+            raise SqlError("42P11", "cannot open multi-query plan as cursor")
+        if not isinstance(plans[0].bound.statement, st.QueryStatement):
+            raise SqlError("42P11", f"cannot open {plans[0].bound.tag} query as cursor")
+
+        def again() -> None:
+            plans[0] = self._planned(parsed[0])
+
+        try:
+            with self.within():
+                outcome = await run_inner(session, lambda: (plans[0], ()), again)
+        except Exception as error:
+            tell_where(error, words)
+            raise
+        assert not isinstance(outcome, Command)
+        assert isinstance(outcome.result, ReadyRows)
+        return outcome.columns, outcome.result.rows
+
+    def _planned(self, parsed: Parsed) -> Plan:
+        conn = self.session.db.sessions[self.session.pid]
+        return conn.planning.bind(parsed, (), variable_params=False)
 
     def call_now(self, call: SqlCall, args: Sequence[Any]) -> Any:
         """As ``call``, on the spot; see ``planner.builtins.session.RoutineSystem``."""

@@ -13,7 +13,7 @@ from planner.catalog import RelationDef, SequenceDef, SystemCatalog
 
 if TYPE_CHECKING:
     from pgwire.codecs.settings import CodecSettings
-    from planner.query import SqlCall
+    from planner.query import OutputColumn, SqlCall
 
 
 class AdvisorySystem(Protocol):
@@ -79,6 +79,12 @@ class RoutineSystem(Protocol):
 
     def start(self, call: SqlCall, args: Sequence[Any]) -> tuple[bool, Any]:
         """Begin a call: (True, its value) if it is done already, else (False, an awaitable of the value). Raises as ``call``."""
+
+    def begin(self, work: Coroutine[Any, Any, Any]) -> tuple[bool, Any]:
+        """Begin what a function does by statements of its own; returns as ``start``."""
+
+    async def query(self, text: str) -> tuple[Sequence[OutputColumn], Sequence[Any]]:
+        """Run a text that is one query within the statement that runs. Raises SqlError 42P11 for any other, and what it raises."""
 
     def call_now(self, call: SqlCall, args: Sequence[Any]) -> Any:
         """As ``call``, on the spot. Raises SqlError 0A000 for a function that has to wait, 54001 for one that takes too long."""
