@@ -19,228 +19,33 @@ import argparse
 import json
 import os
 import platform
-import socket
-import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from hashlib import md5
 from pathlib import Path
-from random import Random
 from typing import Final
 
+from bench.peaks import (
+    EITHER,
+    REFUSED,
+    Attack,
+    Group,
+    Peak,
+    at_once,
+    dump_and_restore,
+    fetches,
+    reads,
+    unread,
+)
+from bench.values import bytea, largest
 from engine.config import parse_bytes
-from sqllogictest.client import Client, ServerError
+from sqllogictest.client import ServerError
 from tests.hostile.long import tree_bytes
 from tests.support.server import ServerProcess
 
-SAMPLE_S: Final = 0.03
-UNREAD_S: Final = 5.0
-ATTACK_S: Final = 120.0
-"""After so long a statement is cancelled."""
 FACTOR: Final = 1.2
-CHUNK: Final = 1 << 20
-RUNS: Final = "runs"
-REFUSED: Final = "53200"
-EITHER: Final = f"{RUNS} {REFUSED}"
-
-
-class Peak(threading.Thread):
-    """Samples the proportional set of a process and those below it. ``bytes``: the most so far."""
-
-    def __init__(self, pid: int) -> None:
-        super().__init__(daemon=True)
-        self._pid = pid
-        self._over = threading.Event()
-        self.bytes = 0
-
-    def run(self) -> None:
-        """Sample until ``stop``."""
-        while not self._over.wait(SAMPLE_S):
-            self.bytes = max(self.bytes, tree_bytes(self._pid))
-
-    def stop(self) -> int:
-        """End, and return the most that was seen."""
-        self._over.set()
-        self.join()
-        return self.bytes
-
-
-class Wire:
-    """A connection whose answers are read and thrown away, or not read at all."""
-
-    def __init__(self, server: ServerProcess) -> None:
-        self._client: Client = server.connect(ATTACK_S)
-        self._socket: socket.socket = self._client._socket
-
-    def close(self) -> None:
-        """Leave without a word."""
-        self._socket.close()
-
-    def send(self, kind: bytes, body: bytes) -> None:
-        """Send one message."""
-        self._socket.sendall(kind + struct.pack("!I", len(body) + 4) + body)
-
-    def query(self, sql: str) -> str:
-        """Run a Query, read all and keep nothing; return RUNS or the SQLSTATE of its first error."""
-        self.send(b"Q", sql.encode() + b"\0")
-        return self.read()
-
-    def read(self) -> str:
-        """Read up to ReadyForQuery; return as ``query``."""
-        said = RUNS
-        pending = bytearray()
-        buffer = memoryview(bytearray(CHUNK))
-        while True:
-            while len(pending) >= 5:
-                kind, size = pending[0], struct.unpack_from("!I", pending, 1)[0] + 1
-                if len(pending) < size:
-                    if kind in b"EZN":
-                        break
-                    left = size - len(pending)
-                    pending.clear()
-                    while left:
-                        left -= self._receive(buffer[: min(left, CHUNK)])
-                    continue
-                if kind == ord("E") and said == RUNS:
-                    fields = bytes(pending[5:size]).split(b"\0")
-                    said = next(f[1:].decode() for f in fields if f[:1] == b"C")
-                if kind == ord("G"):
-                    self.send(b"f", b"no rows\0")
-                done = kind == ord("Z")
-                del pending[:size]
-                if done:
-                    return said
-            got = self._receive(buffer)
-            pending += buffer[:got]
-
-    def _receive(self, into: memoryview) -> int:
-        got = self._socket.recv_into(into)
-        if not got:
-            raise ConnectionError("the server hung up")
-        return got
-
-    def copy_in(self, sql: str, lines: Callable[[], bytes], rows: int) -> str:
-        """COPY FROM STDIN of ``rows`` lines; return as ``query``."""
-        self.send(b"Q", sql.encode() + b"\0")
-        try:
-            for _ in range(rows):
-                self.send(b"d", lines())
-            self.send(b"c", b"")
-        except (BrokenPipeError, ConnectionError):
-            return "lost"
-        return self._skip_copy_response()
-
-    def _skip_copy_response(self) -> str:
-        header = b""
-        while len(header) < 5:
-            header += self._socket.recv(5 - len(header))
-        size = struct.unpack("!I", header[1:])[0] - 4
-        body = b""
-        while len(body) < size:
-            body += self._socket.recv(size - len(body))
-        if header[:1] == b"E":
-            self.read()
-            return next(f[1:].decode() for f in body.split(b"\0") if f[:1] == b"C")
-        return self.read()
-
-
-Does = Callable[[ServerProcess], str]
-
-
-def reads(*statements: str) -> Does:
-    """Run statements one after the other, reading at full speed; the first error ends it."""
-
-    def run(server: ServerProcess) -> str:
-        wire = Wire(server)
-        try:
-            said = RUNS
-            for sql in statements:
-                said = wire.query(sql)
-                if said != RUNS:
-                    break
-            return said
-        finally:
-            wire.close()
-
-    return run
-
-
-def unread(sql: str) -> Does:
-    """Send a statement and read nothing of its answer."""
-
-    def run(server: ServerProcess) -> str:
-        wire = Wire(server)
-        wire.send(b"Q", sql.encode() + b"\0")
-        time.sleep(UNREAD_S)
-        wire.close()
-        return RUNS
-
-    return run
-
-
-def at_once(clients: int, does: Does) -> Does:
-    """Do it in several connections at once; what most of them said, errors first."""
-
-    def run(server: ServerProcess) -> str:
-        said: list[str] = []
-        threads = [threading.Thread(target=lambda: said.append(does(server))) for _ in range(clients)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return max(said)
-
-    return run
-
-
-def fetches(query: str, *moves: str) -> Does:
-    """Open a scrollable cursor and move in it."""
-    return reads("BEGIN", f"DECLARE c SCROLL CURSOR FOR {query}", *moves, "COMMIT")
-
-
-def dump_and_restore(table: str) -> Does:
-    """pg_dump of a table in the custom format, then pg_restore of it under the same name, and a count."""
-
-    def run(server: ServerProcess) -> str:
-        host = ["-h", "127.0.0.1", "-p", str(server.port), "-U", "postgres"]
-        with tempfile.TemporaryDirectory(prefix="holdfast-dump-") as folder:
-            file = f"{folder}/dump"
-            for command in (
-                ["pg_dump", *host, "-Fc", "-Z", "1", "-t", table, "-f", file, "postgres"],
-                ["psql", *host, "-qc", f"CREATE DATABASE restored_{table}", "postgres"],
-                ["pg_restore", *host, "-d", f"restored_{table}", file],
-            ):
-                done = subprocess.run(command, capture_output=True, text=True)
-                if done.returncode:
-                    return f"{command[0]}: {done.stderr.strip()[-300:]}"
-        return RUNS
-
-    return run
-
-
-@dataclass(frozen=True, slots=True)
-class Attack:
-    """What is done, and what it may end with: RUNS or SQLSTATEs, separated by spaces."""
-
-    name: str
-    does: Does
-    expect: str = RUNS
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Attacks on one data directory that ``setup`` has filled, by a server with ``memory``."""
-
-    name: str
-    memory: str
-    setup: Does
-    attacks: Sequence[Attack]
-
 
 LOOP: Final = "DO $$ DECLARE s text := 'x'; BEGIN LOOP {}; END LOOP; END $$"
 WIDE: Final = "convert_to(repeat(md5(g::text), 32768), 'UTF8')"
@@ -320,103 +125,6 @@ def wide(rows: int) -> Group:
         Attack("dump and restore", dump_and_restore("wide")),
         Attack("DELETE … RETURNING *", reads("BEGIN", "DELETE FROM wide RETURNING *", "ROLLBACK"), EITHER),
         Attack("DELETE", reads("DELETE FROM wide")),
-    ])  # fmt: skip
-
-
-def largest() -> Group:
-    size = (64 << 20) - 4096
-    rows = 6
-
-    def fill(server: ServerProcess) -> str:
-        said = reads("CREATE TABLE largest (id int PRIMARY KEY, d text, n int)")(server)
-        for n in range(rows):
-            if said == RUNS:
-                said = reads(f"INSERT INTO largest VALUES ({n}, repeat('x', {size} - {n}), 0)")(server)
-        return said
-
-    def copied(server: ServerProcess) -> str:
-        wire = Wire(server)
-        try:
-            line = b"1\t" + b"z" * size + b"\n"
-            said = wire.query("CREATE TABLE copied (id int, d text)")
-            return said if said != RUNS else wire.copy_in("COPY copied FROM STDIN", lambda: line, rows)
-        finally:
-            wire.close()
-
-    return Group("largest", "512MB", fill, [
-        Attack("SELECT *", reads("SELECT * FROM largest")),
-        Attack("SELECT *, unread", unread("SELECT * FROM largest")),
-        Attack("by key", reads(*(f"SELECT * FROM largest WHERE id = {n}" for n in range(rows)))),
-        Attack("COPY", reads("COPY largest TO STDOUT")),
-        Attack("COPY binary", reads("COPY largest TO STDOUT (FORMAT binary)")),
-        Attack("COPY FROM STDIN", copied),
-        Attack("UPDATE of another column", reads("UPDATE largest SET n = n + 1")),
-        Attack("UPDATE of one by key", reads("UPDATE largest SET n = n + 1 WHERE id = 1")),
-        Attack("CREATE TABLE AS", reads("CREATE TABLE as_ AS SELECT * FROM largest", "DROP TABLE as_")),
-        Attack("ALTER TABLE", reads("ALTER TABLE largest ALTER n TYPE bigint"), EITHER),
-        Attack("CHECKPOINT", reads("VACUUM largest", "CHECKPOINT")),
-        Attack("dump and restore", dump_and_restore("largest")),
-        Attack("a larger value", reads("INSERT INTO largest VALUES (100, repeat('x', 200000000), 0)"), REFUSED),
-    ])  # fmt: skip
-
-
-def bytea() -> Group:
-    """Return what is done with one bytea that does not shrink, as text, which is twice as long, too."""
-    value = Random(1).randbytes((64 << 20) - 4096)
-
-    def loaded(options: str, line: Callable[[], bytes]) -> Does:
-        def run(server: ServerProcess) -> str:
-            wire = Wire(server)
-            try:
-                said = wire.query("CREATE TABLE copied (id int, d bytea)")
-                if said == RUNS:
-                    said = wire.copy_in(f"COPY copied FROM STDIN {options}", line, 1)
-                same = f"SELECT 1 / (md5(d) = '{md5(value, usedforsecurity=False).hexdigest()}')::int FROM copied"
-                return (
-                    said if said != RUNS else wire.query(f"SET executor = index; {same}; DROP TABLE copied")
-                )
-            finally:
-                wire.close()
-
-        return run
-
-    def field() -> bytes:
-        return (
-            b"PGCOPY\n\xff\r\n\0" + bytes(8) + struct.pack("!hiii", 2, 4, 1, len(value)) + value + b"\xff\xff"
-        )
-
-    def fill(server: ServerProcess) -> str:
-        made = reads("CREATE TABLE digits (id int PRIMARY KEY, d bytea)")(server)
-        wire = Wire(server)
-        try:
-            return made if made != RUNS else wire.copy_in("COPY digits FROM STDIN (FORMAT binary)", field, 1)
-        finally:
-            wire.close()
-
-    assigned = "UPDATE digits SET d = set_byte(d, 0, 1)"
-    variable = "DO $$ DECLARE b bytea; c bytea; BEGIN SELECT d INTO b FROM digits; c := b; END $$"
-    trigger = (
-        "CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS "
-        "'BEGIN IF OLD.d IS DISTINCT FROM NEW.d THEN RAISE ''no''; END IF; RETURN NEW; END'"
-    )
-    return Group("bytea", "512MB", fill, [
-        Attack("SELECT", reads("SELECT * FROM digits")),
-        Attack("SELECT, unread", unread("SELECT * FROM digits")),
-        Attack("COPY", reads("COPY digits TO STDOUT")),
-        Attack("COPY CSV", reads("COPY digits TO STDOUT (FORMAT csv)")),
-        Attack("COPY binary", reads("COPY digits TO STDOUT (FORMAT binary)")),
-        Attack("COPY FROM STDIN", loaded("", lambda: b"1\t\\\\x" + value.hex().encode() + b"\n")),
-        Attack("COPY FROM STDIN CSV", loaded("(FORMAT csv)", lambda: b"1,\\x" + value.hex().encode() + b"\n")),
-        Attack("COPY FROM STDIN CSV, quoted", loaded("(FORMAT csv)", lambda: b'1,"\\x' + value.hex().encode() + b'"\n')),
-        Attack("COPY FROM STDIN binary", loaded("(FORMAT binary)", field)),
-        Attack("length, local", reads("SET executor = local; SELECT length(d), md5(d) FROM digits")),
-        Attack("FETCH", fetches("SELECT * FROM digits", "FETCH 1 FROM c")),
-        Attack("UPDATE of the value", reads(assigned)),
-        Attack("UPDATE … RETURNING *", reads("UPDATE digits SET id = id + 1 RETURNING *")),
-        Attack("ON CONFLICT", reads("INSERT INTO digits SELECT * FROM digits ON CONFLICT (id) DO UPDATE SET d = excluded.d")),
-        Attack("a variable", reads(variable)),
-        Attack("a trigger", reads(trigger, "CREATE TRIGGER t BEFORE UPDATE ON digits FOR EACH ROW EXECUTE FUNCTION same()", "UPDATE digits SET id = id + 1", "DROP FUNCTION same CASCADE")),
-        Attack("dump and restore", dump_and_restore("digits")),
     ])  # fmt: skip
 
 
