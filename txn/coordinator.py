@@ -645,13 +645,13 @@ class Coordinator:
         limit = self._history_limit
         # which only rise meanwhile
         watermarks = {domain: domain.low_watermark(limit.beyond(domain)) for domain in domains}
-        kept: dict[Domain, list[int]] = {}
+        kept: dict[Domain, list[tuple[int, int]]] = {}
         for shard, history in list(self.shards.items()):
             watermark = watermarks.get(history.domain)
             if watermark is not None and self.shards.get(shard) is history:
                 self._forget_history(shard, history, watermark)
                 if len(history.entries) > 1:
-                    kept.setdefault(history.domain, []).extend(e.begin for e in history.entries[1:])
+                    kept.setdefault(history.domain, []).extend(history.changes())
             if over():
                 yield
         limit.seen(kept)

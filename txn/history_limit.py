@@ -1,11 +1,12 @@
 """How much of what tables were before is kept in memory: retention gives way rather than memory.
 
-    CREATE … DROP, ALTER, TRUNCATE ──► entries of a table's history (``mvcc.history``), each with what reads of then use
+    CREATE … DROP, ALTER, TRUNCATE ──► entries of a table's history (``mvcc.history``), each with what reads of then use, rows not in parts among it
       changes kept   |---- as many as half of ``hot_bytes`` holds ----|     the oldest beyond that can be read no more, as if
                                                                            ``history_retention`` had passed them
 
 An empty table that is created and dropped leaves some 8 kB for as long as reads may go back; anybody may make temporary tables, a
-thousand in a second. What holds keep (transactions, cursors, subscriptions) stays: ``HoldRegistry.low_watermark`` sees to that.
+thousand in a second. Rows that were not in parts when their table was emptied or written anew get into none; writers would wait for them
+as long as that lasts. What holds keep (transactions, cursors, subscriptions) stays: ``HoldRegistry.low_watermark`` sees to that.
 """
 
 from __future__ import annotations
@@ -29,25 +30,37 @@ class HistoryLimit:
 
     def __init__(self, size: int) -> None:
         """``size``: bytes that changes may keep."""
-        self._most = size // CHANGE_BYTES
+        self._most = size
         self._beyond: dict[Domain, int] = {}
 
     def beyond(self, domain: Domain) -> int:
         """Return up to which timestamp retention does not count; 0: all of it does."""
         return self._beyond.get(domain, 0)
 
-    def seen(self, changes: Mapping[Domain, list[int]]) -> None:
-        """Note the timestamps of all changes of which something is kept, by domain; each domain has to give up its share of what is too much."""
-        total = sum(map(len, changes.values()))
+    def seen(self, changes: Mapping[Domain, list[tuple[int, int]]]) -> None:
+        """Note all changes of which something is kept, by domain: their timestamps, and about how many bytes of rows.
+
+        Each domain has to give up its share of what is too much.
+        """
+        kept = {
+            domain: sorted((begin, max(size, CHANGE_BYTES)) for begin, size in found)
+            for domain, found in changes.items()
+        }
+        total = sum(size for found in kept.values() for _begin, size in found)
         if total <= self._most:
             self._beyond.clear()
             return
         if not self._beyond:
             _log.warning(
-                "the past is not kept for history_retention: %d tables were dropped or changed within it, %d of them are kept",
-                total, self._most,
+                "the past is not kept for history_retention: %d tables were dropped or changed within it, which keep %d MB; %d MB are kept",
+                sum(map(len, changes.values())), total >> 20, self._most >> 20,
             )  # fmt: skip
-        for domain, begins in changes.items():
-            begins.sort()
-            gone = len(begins) - len(begins) * self._most // total
-            self._beyond[domain] = begins[gone - 1] if gone else 0
+        for domain, found in kept.items():
+            left = sum(size for _begin, size in found)
+            allowed = left * self._most // total
+            beyond = 0
+            for begin, size in found:
+                if left <= allowed:
+                    break
+                beyond, left = begin, left - size
+            self._beyond[domain] = beyond

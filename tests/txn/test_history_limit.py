@@ -60,3 +60,24 @@ def test_the_oldest_changes_go_once_there_are_too_many(held: bool, caplog: pytes
         await store.close()
 
     run(body)
+
+
+def test_rows_in_memory_of_tables_that_were_emptied_do_not_keep_writers_waiting() -> None:
+    async def body() -> None:
+        options = TxnOptions(retention_ms=3_600_000, hot_bytes=1 << 20)
+        store = await open_memory_store(options=options)
+        shard = ShardId(100)
+        before = await make_table(store, [(number, number, "x") for number in range(2000)], spec(shard))
+        txn = store.begin()
+        await now(txn.truncate(shard))
+        await now(txn.commit())
+        for _ in range(2):
+            at_once(store.core.forgetting())
+        assert at_once(store.core.hot_sizes())[0] < options.hot_bytes // 2
+        with pytest.raises(ReadBelowSince):
+            store.begin(read_only=True, at=before)
+        assert len(store.core.shards[shard].entries) == 1
+        store.validate()
+        await store.close()
+
+    run(body)

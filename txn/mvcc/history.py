@@ -9,6 +9,8 @@ A reader at ``ts`` uses the newest entry at or below ``ts``. Entries go when the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn.mvcc.generation import Generation
@@ -61,6 +63,12 @@ class ShardHistory:
         """Add an entry. ``begin`` is above all others."""
         self.latest = Entry(begin, generation, spec)
         self.entries.append(self.latest)
+
+    def changes(self) -> Iterator[tuple[int, int]]:
+        """Yield when each entry but the first began, and about how many bytes hot versions of the generation take that ended with it."""
+        for before, entry in pairwise(self.entries):
+            ended = before.generation
+            yield entry.begin, 0 if ended is None or ended is entry.generation else ended.hot_bytes()
 
     def generations(self) -> list[Generation]:
         """Return the distinct generations, oldest first."""
