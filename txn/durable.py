@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from weakref import WeakValueDictionary
 
-from txn.encode import blob_pieces, decode_entry
+from txn.encode import Piece, blob_pieces, decode_entry
 from txn.errors import DamagedEntry, DamagedFile, Fenced, OutOfSpace, TxnError
 from txn.group_commit import Committer
 from txn.jobs import Jobs
@@ -359,7 +359,7 @@ class DurableLog:
                 if loaded is not None:
                     self._must_cover[swap.shard] = max(self._must_cover.get(swap.shard, 0), loaded[1])
 
-    async def _spill(self, pieces: list[bytes]) -> str:
+    async def _spill(self, pieces: list[Piece]) -> str:
         """Write a large write set to a blob and return its name."""
         name = f"txn/{self.epoch}-{self._ids.next_id()}.ops"
 

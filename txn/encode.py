@@ -36,6 +36,7 @@ from msgspec import Raw
 from msgspec.msgpack import Ext
 
 from txn.errors import DamagedEntry, DamagedFile, UnknownFormat
+from txn.huge_values import SHARED_BYTES, bytes_of, is_huge
 from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
 from txn.slices import Slice
 from txn.types import BoundedArray, Row, ShardId, ShardSpec, Timestamp, bounded, row_keeps_bounds
@@ -58,6 +59,7 @@ SHORT_SCHEMA = 200  # changes and columns of schemas that are
 FEW_OPS = 4  # are not weighed
 PIECE_BYTES = 1 << 20  # of a write set that is encoded slowly, about
 _NO_TS = Timestamp(0)
+Piece = bytes | memoryview
 
 
 class _EntryOut(msgspec.Struct, frozen=True, array_like=True):
@@ -204,10 +206,10 @@ def is_short(writes: WriteSet) -> bool:
     return size <= PIECE_BYTES
 
 
-def encode_write_set_slowly(writes: WriteSet) -> Iterator[bytes]:
+def encode_write_set_slowly(writes: WriteSet) -> Iterator[Piece]:
     """Yield the same bytes piece by piece, with at most a millisecond or two of work between two pieces.
 
-    For large write sets: the caller lets the event loop run in between.
+    For large write sets: the caller lets the event loop run in between. Huge values are pieces by themselves, and not copied.
     """
     yield bytes((0x94,)) + _encode(writes.txn) + _encode(0) + _array_head(len(writes.shards))
     for shard in writes.shards:
@@ -215,20 +217,42 @@ def encode_write_set_slowly(writes: WriteSet) -> Iterator[bytes]:
         fields = _encode(_disk_writes(shard, ()))
         head = fields[:1] + _encode(shard.shard)
         yield head + _array_head(len(shard.ops))
-        yield from _in_pieces(_encode(_disk_op(op)) for op in shard.ops)
+        yield from _in_pieces(piece for op in shard.ops for piece in _op_pieces(op))
         yield fields[len(head) + 1 :]  # without the head and the empty operations
     yield _array_head(len(writes.schema))
     yield from _in_pieces(_encode(_disk_schema(change)) for change in writes.schema)
 
 
-def _in_pieces(encoded: Iterable[bytes]) -> Iterator[bytes]:
-    """Join what is encoded to pieces of a slice's work, or of ``PIECE_BYTES``."""
-    pause, piece, size = Slice(CHUNK_OPS), [], 0
+def _op_pieces(op: RowOp) -> Iterator[Piece]:
+    values = op.values
+    for value in values or ():
+        if (value.__class__ is str or value.__class__ is bytes) and len(value) >= SHARED_BYTES:
+            break  # ``is_huge``, without a call for each value of a large commit
+    else:
+        yield _encode(_disk_op(op))
+        return
+    yield _array_head(3) + _encode(op.row_id) + _encode(op.replaced) + _array_head(len(values or ()))
+    for value in values or ():
+        if not is_huge(value) or disk_value(value) is not value:
+            yield _encode(disk_value(value))
+            continue
+        content = memoryview(bytes_of(value))
+        yield (b"\xdb" if type(value) is str else b"\xc6") + len(content).to_bytes(4, "big")
+        yield content
+
+
+def _in_pieces(encoded: Iterable[Piece]) -> Iterator[Piece]:
+    """Join what is encoded to pieces of a slice's work, or of ``PIECE_BYTES``; what has so much by itself is one."""
+    pause, size = Slice(CHUNK_OPS), 0
+    piece: list[Piece] = []
     for one in encoded:
+        if len(one) >= PIECE_BYTES and piece:
+            yield b"".join(piece)
+            piece, size = [], 0
         piece.append(one)
         size += len(one)
         if pause.over() or size >= PIECE_BYTES:
-            yield b"".join(piece)
+            yield b"".join(piece) if len(piece) > 1 else one
             piece, size = [], 0
     if piece:
         yield b"".join(piece)
@@ -241,7 +265,7 @@ def _array_head(count: int) -> bytes:
     return b"\xdc" + count.to_bytes(2, "big") if count < 1 << 16 else b"\xdd" + count.to_bytes(4, "big")
 
 
-def blob_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def blob_pieces(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """Yield what a blob holds for the encoded write set of which ``pieces`` are the pieces."""
     yield ENTRY_FORMAT_BYTE
     crc = SEED

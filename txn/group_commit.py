@@ -32,6 +32,7 @@ import msgspec
 
 from txn.encode import (
     FEW_OPS,
+    Piece,
     encode_entry,
     encode_write_set,
     encode_write_set_slowly,
@@ -110,7 +111,7 @@ class Committer:
         self._last = False  # nothing more will come: end when the queue is empty
         self._preparing: set[asyncio.Task[None]] = set()
         self._encoding: dict[TxnId, _Member] = {}
-        self.spill: Callable[[list[bytes]], Awaitable[str]] | None = None
+        self.spill: Callable[[list[Piece]], Awaitable[str]] | None = None
         """Writes the pieces of an encoded write set to a blob, durably; returns its name. None: all go inline."""
         self.unspill: Callable[[str], Awaitable[None]] | None = None
         """Removes such a blob again: its transaction was refused."""
@@ -198,6 +199,8 @@ class Committer:
             if len(data) <= SPILL_BYTES or self.spill is None:
                 self._enqueue(member)
                 return future
+            del data
+            member.data = b""  # there are huge values, which are copied no more than this once
         self._encoding[writes.txn] = member  # before its first step: it may be withdrawn at once
         task = self._loop.create_task(self._prepare(member, writes))
         self._preparing.add(task)
@@ -229,15 +232,12 @@ class Committer:
     async def _prepare(self, member: _Member, writes: WriteSet) -> None:
         """Encode a large write set, put it into a blob if need be, and queue it."""
         try:
-            pieces: list[bytes] = []
-            if type(member.data) is bytes and member.data:
-                pieces.append(member.data)
-            else:
-                for piece in encode_write_set_slowly(writes):
-                    pieces.append(piece)
-                    await asyncio.sleep(0)
-                    if member.withdrawn is not None:
-                        break
+            pieces: list[Piece] = []
+            for piece in encode_write_set_slowly(writes):
+                pieces.append(piece)
+                await asyncio.sleep(0)
+                if member.withdrawn is not None:
+                    break
             if member.withdrawn is not None:
                 self._refuse(member, member.withdrawn)
                 return

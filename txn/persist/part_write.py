@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from txn.columns import column_arrays, column_fields, has_bounded_rows, has_bounds, one_chunk
+from txn.columns import JOINED_BYTES, column_arrays, column_fields, has_bounded_rows, has_bounds, one_chunk
 from txn.encode import encode_spec
 from txn.entries import entry_arrays
 from txn.intervals import node_array
+from txn.persist import huge_pages
 from txn.persist.checksum import Tee, write_blocks
 from txn.persist.location import Blob, Offload
 from txn.persist.part import (
@@ -39,7 +40,7 @@ _BOUNDED_BYTES: Final = 4096
 _LISTED_BYTES: Final = 1 << 16
 """Columns of larger values, on average, have no dictionaries."""
 _HUGE_BYTES: Final = 4 << 20
-"""Values of so much are left as they are where they do not shrink."""
+"""Values of so much are written from where they lie, and as they are where they do not shrink."""
 _WORTH_IT: Final = 0.5
 """What a sample of them has to shrink to."""
 _SAMPLED_VALUES: Final = 4
@@ -75,7 +76,10 @@ def sort_table(table: Any, spec: ShardSpec) -> Any:
     count = len(keys)
     if not keys.null_count and pc.all(pc.less_equal(keys.slice(0, max(count - 1, 0)), keys.slice(1))).as_py():
         return table
-    return table.take(pc.array_sort_indices(keys))
+    places = pc.array_sort_indices(keys)
+    if table.nbytes > count * JOINED_BYTES:
+        return pa.concat_tables([table.slice(place, 1) for place in places.to_pylist()])
+    return table.take(places)
 
 
 def _check_columns(table: Any, spec: ShardSpec) -> None:
@@ -103,12 +107,9 @@ def _dictionary_paths(table: Any, size: int) -> Any:
     return paths
 
 
-def _as_they_are(table: Any) -> list[str]:
-    """Return the Parquet leaves that are not compressed: mostly values of many megabytes, which hardly shrink.
-
-    Who writes or reads such a value would have it twice as often, and not much of the file would be saved.
-    """
-    found: list[str] = []
+def _huge(table: Any) -> dict[str, bool]:
+    """Return the Parquet leaves that are mostly values of many megabytes, and whether these are worth being compressed."""
+    found: dict[str, bool] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.nbytes < _HUGE_BYTES:
             continue
@@ -117,12 +118,15 @@ def _as_they_are(table: Any) -> list[str]:
             for path, values in _leaves(name, chunk):
                 if pa.types.is_binary(values.type) or pa.types.is_string(values.type):
                     leaves.setdefault(path, []).append(values)
-        found += [path for path, parts in leaves.items() if _hardly_shrinks(parts)]
+        for path, parts in leaves.items():
+            shrinks = _of_huge(parts)
+            if shrinks is not None:
+                found[path] = shrinks
     return found
 
 
-def _hardly_shrinks(parts: Sequence[Any]) -> bool:
-    """Tell whether most of the bytes of a leaf are in huge values of which samples do not shrink."""
+def _of_huge(parts: Sequence[Any]) -> bool | None:
+    """Tell whether samples of the huge values of a leaf shrink; None where most of its bytes are not in such."""
     total = in_huge = sampled = compressed = 0
     for values in parts:
         lengths = pc.binary_length(values)
@@ -134,7 +138,7 @@ def _hardly_shrinks(parts: Sequence[Any]) -> bool:
             sampled += len(sample)
             # each by itself: one that is like another is too far from it in a page
             compressed += len(pa.compress(sample, "zstd", asbytes=True))
-    return 2 * in_huge > total and compressed > sampled * _WORTH_IT
+    return compressed <= sampled * _WORTH_IT if 2 * in_huge > total else None
 
 
 def _sample(value: Any) -> bytes:
@@ -206,20 +210,32 @@ async def write_part(
             b"holdfast.row_bytes": str(row_bytes).encode("ascii"),
         }  # fmt: skip
         marked = ordered.replace_schema_metadata(metadata)
-        as_is, paths = frozenset(_as_they_are(ordered)), list(_paths(ordered))
-        # Not closed: that would close the file, which is still to be synced.
+        paths = list(_paths(ordered))
+        leaves = _huge(ordered)
+        huge = {name: shrinks for name, shrinks in leaves.items() if name in marked.column_names}
+        # Of what is in lists Arrow makes the pages: compressed, a value that hardly shrinks would be there twice as often.
+        as_is = huge.keys() | {path for path, shrinks in leaves.items() if not shrinks}
+        dictionaries = _dictionary_paths(ordered, size) or False
+        bounded = _bounded_columns(ordered)
+
+        def write_file(rows: Any, into: Any) -> None:
+            pq.write_table(
+                rows,
+                into,
+                row_group_size=size,
+                compression="zstd" if not as_is else {p: "none" if p in as_is else "zstd" for p in paths},
+                compression_level={p: _ZSTD_LEVEL for p in paths if p not in as_is},
+                use_dictionary=dictionaries,
+                write_statistics=bounded,
+                write_page_checksum=True,
+            )
+
         tee: Any = Tee(file)
-        sink = pa.PythonFile(tee, mode="w")
-        pq.write_table(
-            marked,
-            sink,
-            row_group_size=size,
-            compression="zstd" if not as_is else {p: "none" if p in as_is else "zstd" for p in paths},
-            compression_level={p: _ZSTD_LEVEL for p in paths if p not in as_is},
-            use_dictionary=_dictionary_paths(ordered, size) or False,
-            write_statistics=_bounded_columns(ordered),
-            write_page_checksum=True,
-        )
+        if huge:
+            huge_pages.write(tee, marked, huge, size, write_file)
+        else:
+            # Not closed: that would close the file, which is still to be synced.
+            write_file(marked, pa.PythonFile(tee, mode="w"))
         crcs.append((tee.crc, tee.footer_crc()))
         pa.default_memory_pool().release_unused()  # what the writer had of pages of large values
 

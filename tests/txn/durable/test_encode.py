@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,8 +24,10 @@ from txn.encode import (
     encode_write_set_slowly,
 )
 from txn.errors import DamagedFile, UnknownFormat
+from txn.huge_values import SHARED_BYTES, bytes_of, is_huge
 from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
 from txn.types import (
+    ROW_MARK,
     PartRef,
     PhysicalType,
     RowId,
@@ -138,6 +141,22 @@ def test_unknown_formats_and_damage_are_refused() -> None:
     for bad in (b"", b"\x02" + encode_spec(two_column_spec())[1:], b"\x01\xc0"):
         with pytest.raises(UnknownFormat):
             decode_spec(bad)
+
+
+def test_huge_values_are_written_from_where_they_lie() -> None:
+    value, text, beyond = bytes(range(256)) * 8192, "ab" * SHARED_BYTES, "é" * SHARED_BYTES
+    assert all(map(is_huge, (value, text, beyond)))
+    rows = [(1, value, None), (2, text, beyond), (3, value, (value, Decimal(1))), (4, b"short", text)]
+    rows += [(5, b"", ""), (6, ROW_MARK + value, None)]
+    ops = tuple(RowOp(RowId(i), Timestamp(i), row) for i, row in enumerate(rows))
+    writes = WriteSet(txn=TxnId(3), ts=TS, shards=(ShardWrites(shard=ShardId(7), ops=ops),))
+    pieces = list(encode_write_set_slowly(writes))
+    assert b"".join(pieces) == encode_write_set(writes)
+    blob = b"".join(blob_pieces(pieces))
+    assert same(decode_write_set(blob, TS), writes)
+    places = [pa.py_buffer(piece).address for piece in pieces]
+    assert places.count(pa.py_buffer(value).address) == 2
+    assert places.count(bytes_of(text).address) == 2
 
 
 @pytest.mark.parametrize("count", [0, 3, 15, 16, CHUNK_OPS + 7, 70_000])

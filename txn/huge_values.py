@@ -1,0 +1,64 @@
+"""Texts and byte strings that are large enough to be worth not being copied into Arrow or the log.
+
+(1, b"…64 MB…", "a")  ──runs_of: a table by itself──►  c2: offsets 0, n ── data: where the value lies
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from txn.types import Row
+
+SHARED_BYTES: Final = 1 << 20
+
+_utf8: Final = ctypes.pythonapi.PyUnicode_AsUTF8AndSize
+_utf8.argtypes = (ctypes.py_object, ctypes.POINTER(ctypes.c_ssize_t))
+_utf8.restype = ctypes.c_void_p
+
+
+def is_huge(value: Any) -> bool:
+    """Tell whether a value is one of those."""
+    return (type(value) is bytes or type(value) is str) and len(value) >= SHARED_BYTES
+
+
+def has_huge(values: Sequence[str | bytes | None]) -> bool:
+    """Tell whether there is one among texts or byte strings."""
+    return max(map(len, filter(None, values)), default=0) >= SHARED_BYTES
+
+
+def bytes_of(value: str | bytes) -> Any:
+    """Return a value's bytes, UTF-8 of a text, as an Arrow buffer that is no copy as far as the value has the same bytes in memory."""
+    if isinstance(value, bytes):
+        return pa.py_buffer(value)
+    if value.isascii():
+        size = ctypes.c_ssize_t()
+        return pa.foreign_buffer(_utf8(value, ctypes.byref(size)), size.value, value)
+    return pa.py_buffer(
+        value.encode()
+    )  # Arrow's way to them would have Python keep them beside the characters
+
+
+def shared(value: str | bytes, type_: Any) -> Any:
+    """Return a huge value as an array of one, which Arrow has not copied."""
+    data = bytes_of(value)
+    return pa.Array.from_buffers(type_, 1, [None, pa.py_buffer(array("i", (0, data.size))), data])
+
+
+def runs_of(rows: Sequence[Row]) -> list[tuple[int, int]]:
+    """Return from where to where rows make one table: each with a huge value is one by itself."""
+    found: list[tuple[int, int]] = []
+    done = 0
+    for at, row in enumerate(rows):
+        if any(map(is_huge, row)):
+            if at > done:
+                found.append((done, at))
+            found.append((at, at + 1))
+            done = at + 1
+    if done < len(rows) or not rows:
+        found.append((done, len(rows)))
+    return found
