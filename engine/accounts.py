@@ -48,6 +48,8 @@ OF_ALL: Final = 4
 """What all statements together may have so, in shares of one; then it is they that fill the process, however little each of them has."""
 LEAST: Final = 512
 """What each may have even then: somebody has to look, and end others."""
+COARSE: Final = 16
+"""A statement is refused past its share and one of so many parts of it: two values of an eighth of ``memory`` are its share, and the measure has small things with them."""
 WITHIN_A_CALL: Final = 2
 """How many of its shares a statement may have within one call."""
 LOOKS_S: Final = 0.005
@@ -316,7 +318,7 @@ class Account:
         if self.decided():
             return
         statements = self.statements
-        limit = self.limit * shares
+        limit = self.limit * shares if shares > 1 else self.limit + self.limit // COARSE
         more_of_all = more + statements.lent
         high = (
             self.taken + more > statements.little(self.limit)

@@ -32,6 +32,7 @@ from engine.writes.dml import run_insert
 from engine.writes.one_row import LOST, may_run_again
 from pgwire.backend import MaybeAwaitable, Responder
 from pgwire.codecs.rows import LongRows
+from pgwire.codecs.sizes import row_bytes
 from planner.builtins.large import LARGE_BYTES
 from planner.errors import SqlError
 from planner.statements import Call, Transaction
@@ -111,7 +112,8 @@ def bind_counted(
     bind_portal(conn, name, prepared, param_formats, raw, result_formats, small=False)
     size = sum(map(len, filter(None, raw)))
     if size >= LARGE_BYTES:
-        conn.portals[name].param_bytes = size
+        portal = conn.portals[name]
+        portal.param_bytes = row_bytes(portal.params)  # digits of a bytea are twice as long
         conn.count_portals()
 
 

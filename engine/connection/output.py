@@ -21,6 +21,7 @@ from engine.connection.session import Session
 from engine.reads.plans import Plan
 from engine.slices import pause
 from pgwire.backend import FieldDescription, Responder
+from pgwire.codecs import bytea
 from pgwire.codecs.columnar import batch_encoder
 from pgwire.codecs.encodings import UTF8, encoding
 from pgwire.codecs.long_rows import LongRow, long_data_row
@@ -30,6 +31,7 @@ from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.sizes import measure_of
 from pgwire.give_way import PACE, between, openly
 from pgwire.long_values import LONG
+from pgwire.oids import BYTEA
 from planner.builtins.acl_items import ACL_TYPES, acl_input
 from planner.builtins.reg import NAMED, named_input, named_output
 from planner.errors import SqlError
@@ -201,8 +203,12 @@ def param_decoder(
     def decode_foreign(data: bytes) -> Any:
         return read(to_text(data))
 
+    def decode_bytes(data: bytes) -> Any:
+        value = bytea.of_digits(data) if len(data) > LONG else None
+        return decode(data) if value is None else value
+
     if settings.encoding == "UTF8":
-        return decode
+        return decode_bytes if oid == BYTEA else decode
     to_text = encoding(settings.encoding).decode
     return decode_foreign
 

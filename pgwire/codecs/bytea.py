@@ -115,6 +115,20 @@ def parse(text: str | Digits) -> bytes:
     return long.joined_bytes((out,))
 
 
+def of_digits(data: bytes) -> bytes | None:
+    """Return what the bytes of a text mean that is hexadecimal digits alone, without making a text of them; None for any other."""
+    if not data.startswith(b"\\x") or len(data) % 2:
+        return None
+    digits = memoryview(data)[2:]
+    try:
+        return long.filled_bytes(
+            len(digits) // 2,
+            (binascii.unhexlify(digits[at : at + PIECE]) for at in paced(range(0, len(digits), PIECE), 1)),
+        )
+    except ValueError:
+        return None
+
+
 def parse_hex(digits: str) -> bytes:
     """Read hexadecimal digits with white space between pairs; 22023 on bad digits or an odd number of them."""
     try:
