@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -170,6 +171,20 @@ def measure(group: Group, attack: Attack, folder: Path) -> Figures:
     )  # fmt: skip
 
 
+def keep(path: Path, found: Sequence[Figures]) -> None:
+    """Write what has been measured to a file."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    )
+    kept = {
+        "commit": commit.stdout.strip(),
+        "machine": f"{os.cpu_count()} processors, {platform.machine()}",
+        "unit": "MB of proportional set, server and helpers without the JVM",
+        "figures": [asdict(figures) for figures in found],
+    }
+    path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.memory", description=__doc__)
     parser.add_argument(
@@ -190,28 +205,13 @@ def main() -> int:
             for attack in (Attack("setup", group.setup), *chosen):
                 figures = measure(group, attack, Path(folder) / group.name)
                 found.append(figures)
+                if arguments.json:
+                    keep(Path(arguments.json), found)  # after each: the rest may fail
                 print(
                     f"{figures.memory_mb:5} MB {group.name}: {attack.name}: {figures.idle_mb} -> {figures.peak_mb} MB, "
                     f"{figures.said}, {figures.seconds} s {'PROBLEM: ' + figures.problem if figures.problem else ''}",
                     flush=True,
                 )
-    if arguments.json:
-        commit = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-        )
-        Path(arguments.json).write_text(
-            json.dumps(
-                {
-                    "commit": commit.stdout.strip(),
-                    "machine": f"{os.cpu_count()} processors, {platform.machine()}",
-                    "unit": "MB of proportional set, server and helpers without the JVM",
-                    "figures": [asdict(figures) for figures in found],
-                },
-                indent=1,
-                ensure_ascii=False,
-            )
-            + "\n"
-        )
     return 1 if any(figures.problem for figures in found) else 0
 
 

@@ -38,8 +38,9 @@ class Arriving:
         return next(self._pieces, b"")
 
 
-@pytest.mark.parametrize(("head", "most"), [(b"", 2.5), (b"a\\tb", 4.2)], ids=["by column", "by row"])
+@pytest.mark.parametrize(("head", "most"), [(b"", 2.5), (b"a\\tb", 5.2)], ids=["by column", "by row"])
 def test_a_long_line_is_held_a_few_times_at_most(head: bytes, most: float) -> None:
+    # by row: the batch that was yielded last is a view of its value, which Python has
     load = spec(CopyOptions(), TEXT)
     reading = Reading()
     tracemalloc.start()

@@ -20,6 +20,8 @@ def test_pieces_are_put_together() -> None:
     assert of_digits(b"\\x" + value.hex().encode()) == value
 
 
-@pytest.mark.parametrize("text", [b"\\x0", b"\\x0g", b"\\x 00", b"00", b"\\\\x00", b"\\x00\n1", b"\\x\xc3\xa9"])
+@pytest.mark.parametrize(
+    "text", [b"\\x0", b"\\x0g", b"\\x 00", b"00", b"\\\\x00", b"\\x00\n1", b"\\x\xc3\xa9"]
+)
 def test_all_else_is_left_to_the_text(text: bytes) -> None:
     assert of_digits(text) is None
