@@ -271,6 +271,6 @@ def _size(payload: str) -> int:
 
 
 def _checked(channel: str) -> str:
-    if len(channel.encode()) > MAX_NAME:
+    if len(channel) > MAX_NAME or len(channel.encode()) > MAX_NAME:
         raise SqlError("22023", "channel name too long")
     return channel

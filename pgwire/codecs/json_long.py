@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from pgwire import long_dicts
 from pgwire.give_way import give_way
 from pgwire.long_values import cut, joined, run_end
 from pgwire.release import mind, mind_long
@@ -146,6 +147,8 @@ class Reader:
             at = past_blanks(text, at)
             if text[at] == ",":
                 at = past_blanks(text, at + 1)
+            if len(found) == long_dicts.MANY:
+                found = long_dicts.grown(found)
         return mind_long(found), at + 1
 
 

@@ -168,7 +168,7 @@ def send(value: Decimal) -> bytes:
     before = before.rjust((len(before) + 3) // 4 * 4, "0")
     after = after.ljust((len(after) + 3) // 4 * 4, "0")
     text = before + after
-    groups = [int(text[i : i + 4]) for i in range(0, len(text), 4)]
+    groups = [int(text[i : i + 4]) for i in paced(range(0, len(text), 4), 4096)]
     weight = len(before) // 4 - 1
     start = 0
     while start < len(groups) and not groups[start]:

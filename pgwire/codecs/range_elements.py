@@ -52,8 +52,8 @@ def number_key(value: Decimal) -> bytes:
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         return b"\x06" if exponent != "F" else b"\x01" if sign else b"\x05"
-    significant = "".join(map(str, digits)).lstrip("0")
-    if not significant:
+    significant = str(Decimal((0, digits, 0)))  # of many digits much sooner than digit by digit
+    if significant == "0":
         return b"\x03"
     magnitude = len(significant) + exponent
     significant = significant.rstrip("0")
@@ -111,7 +111,7 @@ def _number_of(data: bytes, scale: int) -> Decimal:
     magnitude = int.from_bytes(body[:4], "big") - 0x4000_0000
     digits = body[4:].translate(_BCD_DOWN).hex().rstrip("0")
     wanted = max(magnitude + scale, len(digits))
-    return Decimal((int(kind == 2), tuple(map(int, digits.ljust(wanted, "0"))), magnitude - wanted))
+    return Decimal(f"{'-' if kind == 2 else ''}{digits.ljust(wanted, '0')}E{magnitude - wanted}")
 
 
 def key_end(data: bytes, at: int) -> int:

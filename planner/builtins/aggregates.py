@@ -13,6 +13,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from pgwire import long_dicts
 from pgwire.codecs.array import around, array_shape
 from pgwire.codecs.domain import TUPLE_TYPES
 from pgwire.codecs.json import quote
@@ -473,10 +474,10 @@ class JsonObjectAgg:
             return None
         members, begin, colon, end = self.items, "{ ", " : ", " }"
         if self.binary:
-            last = dict(paced(self.items))
+            last = long_dicts.gathered(self.items)
             keys = in_order(list(last), key=lambda k: (len(k.encode()), k.encode()))
             members, begin, colon, end = [(k, last[k]) for k in paced(keys)], "{", ": ", "}"
-            release(last, keys)
+            release(keys)
         foresee(sum(len(k) + len(v) + 6 for k, v in paced(members)))
         parts = [f"{quote(k)}{colon}{v}" for k, v in paced(members)]
         try:

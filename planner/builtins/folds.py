@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
 
+from pgwire import long_dicts
 from pgwire.codecs.json import dump, load
 from planner.builtins.array import array_append
 from planner.builtins.json import jsonb_concat
@@ -31,7 +32,9 @@ def _merged(state: Any, values: Sequence[Any], types: tuple[int, ...]) -> Any:
         return reduce(jsonb_concat, values, state)
     members: dict[str, Any] = {}
     for value in values:
-        members.update(load(value))
+        one = load(value)
+        members = long_dicts.grown(members, len(one))
+        members.update(one)
     return jsonb_concat(state, dump(members))
 
 

@@ -146,8 +146,8 @@ def _jsonb(text: str, seed: int) -> Halves:
                 give_way()
         elif isinstance(node, dict):
             found ^= _OBJECT << 32 | _OBJECT
-            for name, value in paced_iter(reversed(node.items())):
-                todo += (value, name)
+            for name in paced_iter(reversed(node)):
+                todo += (node[name], name)
         else:
             found = _turned(found) ^ _whole(_scalar(node, seed))
     return _halves(found)

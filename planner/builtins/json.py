@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+from pgwire import long_dicts
 from pgwire.codecs import numeric as numeric_codec
 from pgwire.codecs.json import parse_jsonb
 from pgwire.codecs.json_long import minded
@@ -290,6 +291,7 @@ def jsonb_concat(left: str, right: str) -> str:
     """SQL's ``jsonb || jsonb``: objects merged, anything else an array of both."""
     a, b = load(left), load(right)
     if isinstance(a, dict) and isinstance(b, dict):
+        a = long_dicts.grown(a, len(b))
         for key, item in paced_iter(b.items()):
             a[key] = item
         return dump(a)
@@ -306,7 +308,7 @@ def _delete_keys(text: str, keys: tuple[Any, ...]) -> str:
     value = load(text)
     gone = distinct(key for key in paced(keys) if key is not None)
     if isinstance(value, dict):
-        return dump(mind_long({key: item for key, item in paced_iter(value.items()) if key not in gone}))
+        return dump(long_dicts.gathered((key, item) for key, item in value.items() if key not in gone))
     if isinstance(value, list):
         return dump(gathered(item for item in paced(value) if not (isinstance(item, str) and item in gone)))
     raise _invalid("cannot delete from scalar")
@@ -326,8 +328,8 @@ def _delete_index(text: str, index: int) -> str:
 def _strip_nulls(value: Any) -> Any:
     give_way()  # of many containers none may have many items
     if isinstance(value, dict):
-        return mind_long(
-            {key: _strip_nulls(item) for key, item in paced_iter(value.items()) if item is not None}
+        return long_dicts.gathered(
+            (key, _strip_nulls(item)) for key, item in value.items() if item is not None
         )
     if isinstance(value, list):
         return mind_long([_strip_nulls(item) for item in paced(value)])

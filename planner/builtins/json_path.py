@@ -20,6 +20,8 @@ from pgwire.codecs.invalid import quoting
 from pgwire.codecs.json import dump, load
 from pgwire.codecs.jsonpath import LAST, Item, Path, check_patterns_by, parse
 from pgwire.give_way import give_way, paced_iter
+from pgwire.long_values import joined
+from pgwire.release import mind_long
 from planner.builtins import numeric
 from planner.builtins.formatting_pattern import parse_strict
 from planner.builtins.json_layout import offset_of
@@ -487,7 +489,7 @@ def query(
     except PathError:
         if not silent:
             raise
-    return found
+    return mind_long(found)
 
 
 def exists(
@@ -534,7 +536,7 @@ def _first(
 def _array(
     target: str, path: str, variables: str | None, silent: bool, session: EvalSession | None = None
 ) -> str:
-    return "[" + ", ".join(query(target, path, variables, silent, session)) + "]"
+    return joined(("[", joined(query(target, path, variables, silent, session), ", "), "]"))
 
 
 def _by_session(function: Callable[..., Any]) -> Callable[..., Any]:

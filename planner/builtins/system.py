@@ -15,6 +15,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from pgwire.codecs.encodings import NAMES, NUMBERS, canonical
+from pgwire.codecs.invalid import quoting
 from planner.builtins.reg import find_relation, quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -292,7 +293,7 @@ def serial_sequence(session: EvalSession, table: str, column: str) -> str | None
     """SQL's ``pg_get_serial_sequence``: the sequence that a column owns; 42P01, 42703."""
     relation = find_relation(session, table)
     if relation is None:
-        raise SqlError("42P01", f'relation "{table}" does not exist')
+        raise SqlError("42P01", quoting("relation ", table, " does not exist"))
     found = next((c for c in relation.live if c.name == column), None)
     if found is None:
         raise SqlError("42703", f'column "{column}" of relation "{relation.name}" does not exist')

@@ -85,7 +85,7 @@ def _missing(what: str, names: Names) -> SqlError:
 def _relation(session: EvalSession, names: Names) -> RelationDef:
     found = find_relation(session, _dotted(names))
     if found is None:
-        raise SqlError("42P01", f'relation "{".".join(names)}" does not exist')
+        raise SqlError("42P01", quoting("relation ", ".".join(names), " does not exist"))
     return found
 
 

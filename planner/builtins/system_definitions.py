@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.settings import CodecSettings
 from planner.builtins.named_constants import as_literals_are, for_reader, names_for_reader
 from planner.builtins.reg import find_relation, quote_ident
@@ -385,7 +386,7 @@ def named_view_definition(session: EvalSession, name: str, pretty: bool = False)
     """SQL's ``pg_get_viewdef(name, pretty)``; 42P01."""
     view = find_relation(session, name)
     if view is None:
-        raise SqlError("42P01", f'relation "{name}" does not exist')
+        raise SqlError("42P01", quoting("relation ", name, " does not exist"))
     return view_text(session, view, pretty=pretty)
 
 

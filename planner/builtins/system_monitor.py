@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NoReturn
 
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.network import address_of
 from planner import extensions
 from planner.acl import inherited
@@ -248,7 +249,7 @@ def row_security_active_by_name(session: EvalSession, name: str) -> bool:
     """The same by name. Raises SqlError 42P01."""
     relation = find_relation(session, name)
     if relation is None:
-        raise SqlError("42P01", f'relation "{name}" does not exist')
+        raise SqlError("42P01", quoting("relation ", name, " does not exist"))
     return session.row_security_counts(relation)
 
 

@@ -12,6 +12,14 @@ def joined(piece: str, n: int, separator: str = ",") -> str:
     return separator.join(piece.replace("#", str(i)) for i in range(n))
 
 
+def tree(n: int) -> str:
+    """Return arrays of n arrays of n arrays: many containers, none of which has many items."""
+    text = "1"
+    for _ in range(3):
+        text = "[" + ",".join([text] * n) + "]"
+    return text
+
+
 ROWS = (
     Row(name="jsonb", sql=lambda n: "SELECT length('[" + joined('{"a": #, "b": [#, "x"]}', n) + "]'::jsonb::text) > 0", short=4000,
         full=800_000, answer="t", also=PLANNED, expect="done 53200"),
@@ -41,6 +49,14 @@ ROWS = (
         "generate_series(1, 1000) g)" + ", '{k5}', '1')" * n + ")::text)", short=54, full=1000, executor="index", expect="done 54001"),
     Row(name="jsonb_pretty", sql="SELECT length(jsonb_pretty(jsonb_agg(g))) FROM generate_series(1, <n>) g", short=15_000, full=3_000_000,
         executor="index", expect="done 53200"),
+    Row(name="jsonb of few items and many levels", sql=lambda n: f"SELECT v = v AND length(jsonb_pretty(jsonb_strip_nulls(v))) > 0 FROM (SELECT '{tree(n)}'::jsonb v) s",
+        short=36, full=64, answer="t", executor="index", expect="done 53200"),
+    Row(name="jsonb that is looked into by many keys", sql="SELECT v = v AND v ?& keys AND length((v || '{\"a\": 1}')::text) > 0 FROM (SELECT jsonb_object_agg('k' || g, g) v, "
+        "array_agg('k' || g) keys FROM generate_series(1, <n>) g) s", short=6000, full=400_000, answer="t", executor="index", expect="done 53200"),
+    Row(name="a snapshot", sql=lambda n: "SELECT count(*) FROM pg_snapshot_xip('10:90000000:" + ",".join(map(str, range(10, n + 10))) + "'::pg_snapshot)", short=30_000,
+        full=1_000_000, executor="index", expect="done 53200"),
+    Row(name="many fractions", sql="SELECT cardinality(percentile_cont((SELECT array_agg(g::float8 / <n>) FROM generate_series(1, <n>) g)) WITHIN GROUP (ORDER BY x)) "
+        "FROM (VALUES (1.5::float8), (2.5)) v(x)", short=40_000, full=1_000_000, executor="index", expect="done 53200"),
     Row(name="jsonb containment", sql="SELECT a @> a FROM (SELECT jsonb_agg(g) a FROM generate_series(1, <n>) g) s", short=700, full=20_000,
         answer="t", executor="index", expect="done 53200"),
     Row(name="jsonb minus keys", sql="SELECT jsonb_object_agg('k' || g, g) - array_agg('k' || g) FROM generate_series(1, <n>) g", short=8000,
