@@ -76,6 +76,9 @@ BOUNDED_ROWS_FORMAT: Final = b"3"
 _KNOWN: Final = (FORMAT, BOUNDED_FORMAT, BOUNDED_ROWS_FORMAT)
 GATHERED: Final = 32 << 10  # cells of rows that are made in one turn; more are made in a thread
 _CHUNK_ROWS: Final = 4096  # rows turned into tuples between two chances for other threads
+_CHUNK_CELLS: Final = (
+    32 * _CHUNK_ROWS
+)  # what rows that are read at once have together: freed in a few milliseconds
 _TAKE_SHARE: Final = 32  # more than a 32nd of a group wanted: gather by column
 
 
@@ -509,7 +512,8 @@ class Part:
         """Yield (first position, rows), in order: a row group, or of long rows some of it; decoded in a thread, not cached."""
         plan = self._plan(spec)
         columns = self._names(plan.attnums)
-        step = min(max(SCAN_BYTES // max(self.row_bytes, 1), 1), _CHUNK_ROWS)
+        cells = _CHUNK_CELLS // max(len(columns), 1)
+        step = max(min(SCAN_BYTES // max(self.row_bytes, 1), cells, _CHUNK_ROWS), 1)
         first = 0
         for number in range(self._footer.num_row_groups):
             count = self._footer.row_group(number).num_rows

@@ -339,6 +339,19 @@ def test_a_row_group_of_long_rows_has_few_of_them(tmp_path: Path) -> None:
     run(body)
 
 
+def test_a_scan_makes_few_wide_rows_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("txn.persist.part._CHUNK_CELLS", 12)
+
+    async def body() -> None:
+        spec = spec_of(P(kind="int32"), P(kind="int64"), P(kind="int64"))
+        part, _ = await make_part(tmp_path, spec, [(i, -i, 2 * i) for i in range(21)])
+        found = [some async for _, some in part.scan(spec)]
+        assert [row for some in found for row in some] == [(i, -i, 2 * i) for i in range(21)]
+        assert max(map(len, found)) == 4
+
+    run(body)
+
+
 # -- caching ---------------------------------------------------------------------------------------
 
 
