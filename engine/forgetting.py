@@ -1,6 +1,7 @@
 """What a server lets go of once a second, behind its store: what the catalogs were, and what was kept of what is no more.
 
     since (retention, holds, memory: ``txn``) ──> history of the catalogs ──> definitions ──> their types (``engine.catalog.type_owners``)
+                                                                              counters of sequences that were dropped or restarted
     relations that are no more                ──> rows of catalog relations
     sessions between transactions             ──> the catalog that they saw last
 
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog import type_owners
+from planner.catalog import RelationDef
 from txn.slices import over
 
 if TYPE_CHECKING:
@@ -27,7 +29,20 @@ def forgetting(database: Database) -> Iterator[None]:
             yield
     yield from database.virtual.forgetting()
     for space in database.spaces:
-        space.history.forget(database.store.since)
+        history = space.history
+        history.forget(database.store.since)
         if over():
             yield
+        while history.sequences:
+            was = history.sequences.pop()
+            now = space.catalog.relation_by_oid(was.oid)
+            if now is None or now.sequence is None or now.sequence.generation != _generation(was):
+                database.sequences.forget(was)
+            if over():
+                yield
     yield from type_owners.forgetting()
+
+
+def _generation(relation: RelationDef) -> int:
+    assert relation.sequence is not None
+    return relation.sequence.generation

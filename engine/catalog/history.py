@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import Stored, StoredKey
+from planner.catalog import RelationDef
 from txn.errors import ReadBelowSince
 from txn.types import Timestamp
 
@@ -24,7 +25,10 @@ _Undo = Mapping[StoredKey, Stored | None]
 
 
 class CatalogHistory:
-    """The changes of one database's catalog since ``floor``, by commit timestamp."""
+    """The changes of one database's catalog since ``floor``, by commit timestamp.
+
+    ``sequences``: what sequences were that nobody can read as they were then; who lets go of what they have takes them from here.
+    """
 
     def __init__(self, floor: Timestamp, next_version: Callable[[], int]) -> None:
         """``floor``: earlier catalogs are not known. ``next_version`` names snapshots."""
@@ -32,6 +36,7 @@ class CatalogHistory:
         self._next_version = next_version
         self._begins: list[int] = []
         self._undos: list[_Undo] = []
+        self.sequences: list[RelationDef] = []
         self._made: OrderedDict[int, CatalogSnapshot] = OrderedDict()
 
     def record(
@@ -58,8 +63,11 @@ class CatalogHistory:
     def forget(self, since: Timestamp) -> None:
         """Nobody reads below ``since`` any more."""
         past = bisect_right(self._begins, since)
-        for begin in self._begins[:past]:
+        for begin, undo in zip(self._begins[:past], self._undos, strict=False):
             self._made.pop(begin, None)
+            self.sequences += [
+                item for item in undo.values() if isinstance(item, RelationDef) and item.sequence
+            ]
         del self._begins[:past], self._undos[:past]
 
     def replay(self, ts: Timestamp, undo: _Undo) -> None:

@@ -26,7 +26,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import Unreadable, is_shared, split_key
 from engine.catalog.stored import Stored, StoredKey
 from engine.transaction.losses import Losses
-from pgwire.codecs.user_types import set_latest
+from pgwire.codecs.user_types import forget_space, set_latest
 from planner.catalog import DatabaseDef
 from planner.deparse_expr import quote_identifier
 from txn.types import Timestamp
@@ -184,6 +184,7 @@ class Spaces:
         for key, item in shared.items():
             if key[0] == "database" and item is None:
                 self._all.pop(key[1], None)
+                forget_space(key[1])
 
     def adopt(self, oid: int, own: Iterable[tuple[StoredKey, Stored]], ts: Timestamp) -> None:
         """A database has been created at ``ts`` with ``own`` objects; the shared ones are published already."""

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from engine.catalog.state import CatalogSnapshot
 from engine.reads.by_text import ByText, TextKey
-from engine.reads.weight import weight_of
+from engine.reads.weight import shared_weight, weight_of
 from pgwire.give_way import openly
 from planner.bind.locking import never_waits, statement_name
 from planner.evaluate import Env, Shared, compile_expr
@@ -166,6 +166,7 @@ class Plan:
         "point",
         "quick",
         "retryable",
+        "shared",
         "short",
         "tables",
         "timeline",
@@ -208,6 +209,7 @@ class Plan:
         # what it takes beside its text, in characters
         found = [catalog.relation_by_oid(oid) for oid, _ in bound.versions]
         self.weight = weight_of(bound.statement, [len(relation.columns) for relation in found if relation])
+        self.shared = shared_weight(catalog)  # and what it has in common with other plans
         timelines = _timelines(bound, self.tables, catalog)
         # the one that it is about, "" where none: its tables', but for most DDL, which is about all
         self.timeline = min(timelines, default="")
@@ -349,7 +351,7 @@ class PlanCache:
 
     def put(self, key: TextKey, plan: Plan) -> None:
         """Remember a plan."""
-        self._plans.put(key, plan, plan.weight)
+        self._plans.put(key, plan, plan.weight, plan.shared)
 
     def clear(self) -> None:
         """Forget everything."""

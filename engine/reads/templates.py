@@ -349,7 +349,10 @@ class TemplateCache:
         made: Plan | Trials | None = prove(template)
         if made is None and may_be_tried(template, sql):
             made = Trials(template)
-        entries.put(key, made, made.weight if type(made) is Plan else 0)
+        if type(made) is Plan:
+            entries.put(key, made, made.weight, made.shared)
+        else:
+            entries.put(key, made)
 
     def _wanted(self, key: TextKey) -> bool:
         """Tell whether a proof should be tried: the template was met before and not judged yet."""

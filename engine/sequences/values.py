@@ -238,6 +238,13 @@ class Counters:
             self._counters[key] = counter
         return counter
 
+    def forget(self, relation: RelationDef) -> None:
+        """Let go of the counter of a generation that is no more. Its row goes with the next start."""
+        assert relation.sequence is not None
+        key = relation.oid, relation.sequence.generation
+        self._counters.pop(key, None)
+        self._stored.pop(key, None)
+
     async def store(self, key: tuple[int, int], row: RowId | None, value: int, called: bool) -> RowId:
         """Make a counter's row durable; returns it. Raises TxnError."""
         txn = self._db.store.begin()

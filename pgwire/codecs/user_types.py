@@ -160,6 +160,11 @@ def forget(oid: int) -> None:
     _latest.pop(oid, None)
 
 
+def forget_space(space: int) -> None:
+    """A database is no more."""
+    _latest_rows.pop(space, None)
+
+
 def latest_row(oid: int) -> RowShape | None:
     """Return the latest committed attributes of a composite type."""
     return next((shape for find in _latest_rows.values() if (shape := find(oid)) is not None), None)

@@ -8,7 +8,6 @@ Stored texts name a user's function by its oid, ``"#16400"(1)``, so that they me
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from planner.bind.context import BindContext
 from planner.bind.stored import stored_context
 from planner.casts import CastContext, coerce_type
 from planner.catalog import Catalog, FunctionDef, RowType
+from planner.catalog.kept import kept_with_definition
 from planner.errors import Span, SqlError
 from planner.facts import ANY, RECORD, UNKNOWN, ProcFact, facts
 from planner.parse import parse_expression
@@ -31,7 +31,7 @@ from planner.types import SqlType
 _BY_OID: Final = re.compile(r"#(\d+)")
 
 
-@functools.lru_cache(maxsize=4096)
+@kept_with_definition
 def proc_fact(function: FunctionDef) -> ProcFact:
     """Return a user's function as resolution sees all functions."""
     variadic = 0

@@ -8,7 +8,6 @@ its stored query as a SubqueryRange, bound under its own search path. A WITH nam
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -21,6 +20,7 @@ from planner.bind.from_function import bind_function
 from planner.bind.readers import is_barrier
 from planner.bind.sample import bind_sample, refused_sample
 from planner.catalog import RelationDef
+from planner.catalog.kept import kept_with_definition
 from planner.collations import COLLATIONS, mixing
 from planner.common_types import coerce_to_common, select_common_type, select_common_typmod
 from planner.errors import SqlError
@@ -94,34 +94,14 @@ def bind_from_item(scope: Scope, node: ast.FromNode) -> tuple[FromItem, list[Ite
 _Columns: TypeAlias = tuple[tuple[RangeColumn, ...], list[str], dict[str, int], bool]
 
 
-class _Definition(weakref.ref[RelationDef]):
-    """A relation whose columns are kept, and under what."""
-
-    __slots__ = ("key",)
-
-    key: int
-
-
-_COLUMN_CACHE: dict[int, tuple[_Definition, _Columns]] = {}
-_COLUMN_CACHE_LIMIT = 4096
-
-
-def _died(definition: weakref.ref[RelationDef]) -> None:
-    assert isinstance(definition, _Definition)
-    _COLUMN_CACHE.pop(definition.key, None)
-
-
+@kept_with_definition
 def _relation_columns(
     relation: RelationDef,
 ) -> _Columns:
     """Return a relation's live columns, their names and name index, and if their collations may contradict others.
 
-    It is kept while the definition lives, and does not keep it.
+    It is kept while the definition lives.
     """
-    key = id(relation)
-    cached = _COLUMN_CACHE.get(key)
-    if cached is not None and cached[0]() is relation:
-        return cached[1]
     columns = tuple(
         [
             RangeColumn(name=column.name, type=column.declared, attnum=column.attnum)
@@ -129,13 +109,7 @@ def _relation_columns(
         ]
     )
     names = [column.name for column in columns]
-    if len(_COLUMN_CACHE) >= _COLUMN_CACHE_LIMIT:
-        _COLUMN_CACHE.clear()
-    definition = _Definition(relation, _died)
-    definition.key = key
-    made = columns, names, index_names(names), mixing(relation)
-    _COLUMN_CACHE[key] = definition, made
-    return made
+    return columns, names, index_names(names), mixing(relation)
 
 
 def bind_table(scope: Scope, node: ast.TableRef) -> tuple[int, Item]:

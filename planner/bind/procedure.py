@@ -7,7 +7,6 @@ What stands for an OUT parameter has to fit its type and is not evaluated. The o
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 
 from planner import ast
@@ -17,6 +16,7 @@ from planner.bind.calls import default_values, groups_of, proc_fact
 from planner.bind.context import BindContext
 from planner.bind.funcs import bound_arguments
 from planner.catalog import FunctionDef
+from planner.catalog.kept import kept_with_definition
 from planner.errors import SqlError
 from planner.facts import RECORD, ProcFact
 from planner.polymorphic import enforce
@@ -27,7 +27,7 @@ from planner.typefacts import format_type
 from planner.types import SqlType
 
 
-@functools.lru_cache(maxsize=1024)
+@kept_with_definition
 def call_fact(function: FunctionDef) -> ProcFact:
     """Return a routine as CALL sees it: the types of OUT parameters are among those of its arguments."""
     fact = proc_fact(function)

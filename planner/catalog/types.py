@@ -167,7 +167,7 @@ class AggregateDef:
         return tuple(oid for oid in every if oid)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class FunctionDef:
     """A function in SQL or PL/pgSQL (CREATE FUNCTION; ``language`` "sql" or "plpgsql"), or an aggregate, as pg_proc has it.
 
