@@ -137,7 +137,7 @@ def bytea() -> Group:
         Attack("FETCH, WITH HOLD", reads("BEGIN", "DECLARE c CURSOR WITH HOLD FOR SELECT * FROM digits", "COMMIT", "FETCH 1 FROM c")),
         Attack("INSERT of a literal", reads(literal), EITHER),
         Attack("INSERT of a parameter", binds("INSERT INTO digits VALUES (2, $1)", lambda: value, binary=True)),
-        Attack("INSERT of a parameter as text", binds("INSERT INTO digits VALUES (2, $1)", lambda: b"\\x" + value.hex().encode(), binary=False)),
+        Attack("INSERT of a parameter as text", binds("INSERT INTO digits VALUES (7, $1)", lambda: b"\\x" + value.hex().encode(), binary=False)),
         Attack("INSERT of a parameter, then length", then(binds("INSERT INTO digits VALUES (6, $1)", lambda: value, binary=True), reads("SELECT length(d) FROM digits WHERE id = 6"))),
         Attack("INSERT of text", then(reads("CREATE TABLE texts (id int PRIMARY KEY, d text)"), binds("INSERT INTO texts VALUES (1, $1)", plain, binary=False), reads("SELECT * FROM texts", "UPDATE texts SET d = d || 'x'", "DROP TABLE texts"))),
         Attack("INSERT of jsonb", then(reads(docs), binds("INSERT INTO docs VALUES (1, $1)", document, binary=False), reads("SELECT * FROM docs", "DROP TABLE docs")), EITHER),
