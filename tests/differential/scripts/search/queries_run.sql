@@ -45,6 +45,7 @@ select ts_rewrite('new'::tsquery, 'select t, s from aliases');
 create function total(q text) returns bigint language plpgsql as $$ declare n bigint; begin select sum(nentry) into n from ts_stat(q); return n; end $$;
 select total('select v from docs'), total('select v from docs where id = 2');
 create role diff_searching;
+do $$ begin execute format('grant usage on schema %I to diff_searching', current_schema()); end $$;
 set role diff_searching;
 select count(*) from ts_stat('select v from docs');
 select ts_rewrite('a'::tsquery, 'select t, s from aliases');

@@ -139,6 +139,7 @@ ALTER TABLE secured ENABLE ROW LEVEL SECURITY;
 ALTER TABLE secured FORCE ROW LEVEL SECURITY;
 CREATE POLICY own ON secured USING (mine);
 CREATE ROLE diff_sampler;
+do $$ begin execute format('grant usage on schema %I to diff_sampler', current_schema()); end $$;
 GRANT SELECT ON secured TO diff_sampler;
 SET ROLE diff_sampler;
 SELECT count(*), sum(a) FROM secured TABLESAMPLE BERNOULLI (100);
