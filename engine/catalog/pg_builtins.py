@@ -205,9 +205,9 @@ def pg_amproc(session: Session) -> Iterator[RowDict]:
     for row in _typed("amproc", "oid amprocfamily amproclefttype amprocrighttype amprocnum"):
         candidates = by_name.get(row["amproc"].removeprefix("pg_catalog."), ())
         left, right = row["amproclefttype"], row["amprocrighttype"]
-        # in_range is overloaded; the others are told by their names
+        # in_range is overloaded; of gin's functions for tsvector there are those of before, too, with fewer arguments
         fitting = [p for p in candidates if p.arg_types[:3] == (left, left, right)]
-        found = (fitting or candidates)[0].oid if candidates else 0
+        found = max(fitting or candidates, key=lambda p: len(p.arg_types)).oid if candidates else 0
         yield {**row, "amproc": found}
 
 

@@ -50,6 +50,7 @@ select count(*), md5(string_agg(i::text || a::text || pg_describe_object(2617, o
 select count(*), md5(string_agg(i::text || a::text || pg_describe_object(2605, o.oid, 0), ',' order by o.oid)) from pg_cast o, pg_identify_object(2605, o.oid, 0) i, pg_identify_object_as_address(2605, o.oid, 0) a where o.oid < 16384;
 select count(*), md5(string_agg(i::text || a::text || pg_describe_object(2616, o.oid, 0), ',' order by o.oid)) from pg_opclass o, pg_identify_object(2616, o.oid, 0) i, pg_identify_object_as_address(2616, o.oid, 0) a where o.oid < 16384;
 select count(*), md5(string_agg(i::text || a::text || pg_describe_object(2602, o.oid, 0), ',' order by o.oid)) from pg_amop o, pg_identify_object(2602, o.oid, 0) i, pg_identify_object_as_address(2602, o.oid, 0) a where o.oid < 16384;
+select count(*), md5(string_agg(i::text || a::text || pg_describe_object(2603, o.oid, 0), ',' order by o.oid)) from pg_amproc o, pg_identify_object(2603, o.oid, 0) i, pg_identify_object_as_address(2603, o.oid, 0) a where o.oid < 16384;
 -- not there
 select c::regclass, pg_describe_object(c, 987654, 0), i::text, a::text from unnest('{826,1213,1247,1255,1259,1260,1262,1417,1418,2328,2601,2602,2603,2604,2605,2606,2607,2612,2615,2616,2617,2618,2620,2753,3079,3256,3381,3456,3466,3576,3600,3601,3602,3764,6100,6104,6106,6237,6243}'::oid[]) c, pg_identify_object(c, 987654, 0) i, pg_identify_object_as_address(c, 987654, 0) a;
 select * from pg_identify_object('pg_class'::regclass, 'idt'::regclass, 99);
