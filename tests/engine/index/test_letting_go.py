@@ -80,6 +80,8 @@ STATEMENTS = {
     "objects": "SELECT count(*) FROM pg_things p JOIN pg_things q ON p.n = q.n",
     "objects by hash": "SELECT p.oid, q.n FROM pg_things p LEFT JOIN pg_things q ON p.oid = q.n",
     "places of objects": "SELECT ctid, n FROM pg_things",
+    "a sample": "SELECT n FROM kept TABLESAMPLE bernoulli (50) REPEATABLE (1)",
+    "a sample of objects": "SELECT n FROM pg_things TABLESAMPLE system (50) REPEATABLE (1)",
     "an object": "SELECT n FROM pg_things WHERE n = 5000",
     "nothing read": "SELECT 1",
     "asked once": f"SELECT a FROM {A} WHERE (SELECT true)",
