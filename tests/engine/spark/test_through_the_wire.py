@@ -164,6 +164,25 @@ def test_rows_become_parts_without_passing_through_the_server(client: Client) ->
     assert client.run("SELECT count(*), min(s), max(id) FROM loaded").rows == [("2000", "x1", "2000")]
 
 
+def test_spark_reads_pages_of_huge_values(server: ServerProcess, client: Client) -> None:
+    """Which ``txn.persist.huge_pages`` has made: as they are, and compressed; values that are not there between them."""
+    client.run("SET executor = auto")
+    client.run("CREATE TABLE huge (id int, b bytea, c text)")
+    noise = "decode(string_agg(md5(g::text), ''), 'hex')"
+    client.run(f"INSERT INTO huge SELECT 1, {noise}, repeat('x', 5000000) FROM generate_series(1, 270000) g")
+    client.run("INSERT INTO huge VALUES (2, NULL, 'short'), (3, '', NULL)")
+    client.run("CHECKPOINT")
+    [(oid,)] = client.run("SELECT 'huge'::regclass::oid").rows
+    assert max(file.stat().st_size for file in server.data_dir.glob(f"blobs/{oid}/*.parquet")) > 4 << 20
+    query = "SELECT id, length(b), md5(b), length(c), md5(c) FROM huge ORDER BY id"
+    answers = []
+    for executor in ("index", "local", "spark"):
+        client.run(f"SET executor = {executor}")
+        answers.append(client.run(query).rows)
+    assert answers[0][0][1] == "4320000"
+    assert answers[1:] == answers[:1] * 2
+
+
 def test_files_are_loaded_by_executors(server: ServerProcess, client: Client) -> None:
     folder = server.data_dir.parent
     (folder / "rows.csv").write_text("".join(f'{i},"text\n{i}"\n' for i in range(1000)))
