@@ -121,9 +121,10 @@ class Statements:
         taken: bytes taken now.
         lent: bytes that processes beside the server may take for them now (``engine.loop.outside``).
         beside: bytes that all processes beside the server had when they were last looked at (``engine.loop.ceiling``).
+        last: whose slice was the last one.
     """
 
-    __slots__ = ("_waiting", "beside", "ceiling", "each", "lent", "limit", "taken")
+    __slots__ = ("_waiting", "beside", "ceiling", "each", "last", "lent", "limit", "taken")
 
     def __init__(self, limit: int, each: int, ceiling: int = 1 << 62) -> None:
         """Nothing is taken."""
@@ -133,6 +134,7 @@ class Statements:
         self.taken = 0
         self.lent = 0
         self.beside = 0
+        self.last: Account | None = None
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
@@ -269,11 +271,22 @@ class Account:
     # -- a slice -------------------------------------------------------------------------------------
 
     def begins(self) -> None:
-        """A slice of a statement that may take long begins."""
-        self._base, self._mapped = resident_bytes()
-        self._measures = True
+        """A slice of a statement that may take long begins.
+
+        What the process has let go of since its last one, where nobody else has had one, is its own: rows that a thread has written and freed.
+        """
+        now, self._mapped = resident_bytes()
+        statements = self.statements
         if not self.taken:
             self._arrow = pa.total_allocated_bytes()
+        elif now < self._base and statements.last is self:
+            less = min(self._base - now, self.taken)
+            self.taken -= less
+            statements.taken -= less
+            statements.freed()
+        self._base = now
+        self._measures = True
+        statements.last = self
 
     def ends(self) -> None:
         """A slice has ended."""
@@ -358,6 +371,8 @@ class Account:
         """The statement has ended, and nothing of it is left."""
         self._measures = False
         self.promised = 0
+        if self.statements.last is self:
+            self.statements.last = None
         if self.taken:
             self.statements.taken -= self.taken
             self.taken = 0

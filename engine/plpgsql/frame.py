@@ -198,8 +198,8 @@ class Frame:
         """As ``run`` for the rows of a cursor or loop, which fetches them: CONTEXT names the piece only where it cannot be planned."""
         return await self.run(piece, named=False)
 
-    async def run(self, piece: Piece, *, named: bool = True) -> Outcome:
-        """Run a piece as a statement, until it has an outcome, rows gathered. Raises what it raises; CONTEXT names it."""
+    async def run(self, piece: Piece, *, named: bool = True, enough: int | None = None) -> Outcome:
+        """Run a piece as a statement, until it has an outcome, rows gathered, or ``enough`` of them. Raises what it raises; CONTEXT names it."""
         first = self.body.ready(piece, self.values)  # what cannot be bound names its text itself
 
         def plan() -> tuple[Plan, Row]:
@@ -213,7 +213,7 @@ class Frame:
 
         self.sql = piece.words if named else None
         try:
-            return await self.run_plan(plan, again)
+            return await self.run_plan(plan, again, enough)
         except Exception as error:
             if named or fails_planned(first.plan, first.values(self.values), self.session):
                 tell_where(error, piece.words)
@@ -221,10 +221,12 @@ class Frame:
         finally:
             self.sql = None
 
-    async def run_plan(self, plan_of: Callable[[], tuple[Plan, Row]], again: Callable[[], None]) -> Outcome:
+    async def run_plan(
+        self, plan_of: Callable[[], tuple[Plan, Row]], again: Callable[[], None], enough: int | None = None
+    ) -> Outcome:
         """Run what ``plan_of`` returns as ``run_inner``. Raises SqlError 0A000 for a change where the function is not volatile."""
         if self.body.function.volatility == "v":
-            return await run_inner(self.session, plan_of, again)
+            return await run_inner(self.session, plan_of, again, enough)
 
         def allowed() -> tuple[Plan, Row]:
             plan, values = plan_of()
@@ -232,7 +234,7 @@ class Frame:
                 raise SqlError("0A000", f"{plan.bound.tag} is not allowed in a non-volatile function")
             return plan, values
 
-        return await run_inner(self.session, allowed, again)
+        return await run_inner(self.session, allowed, again, enough)
 
     def _of_sql(self, error: SqlError, piece: Piece) -> SqlError:
         tell_where(error, piece.words)

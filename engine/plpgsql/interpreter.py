@@ -449,7 +449,8 @@ class Interpreter:
 
     async def _sql(self, statement: tree.Sql) -> Signal | None:
         frame = self.frame
-        outcome = await frame.run(statement.statement)
+        # INTO takes one row, and may have to know of another
+        outcome = await frame.run(statement.statement, enough=None if statement.into is None else 2)
         node = frame.body.ready(statement.statement, frame.values).node
         count = affected(outcome)
         changes = isinstance(node, _CHANGES)

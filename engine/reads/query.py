@@ -439,9 +439,11 @@ async def _in_order(session: Session, query: CompiledQuery, ctx: ExecContext, er
 
 
 async def collect(
-    session: Session, result: ReadyRows | RowStream, *, max_rows: int | None = None
+    session: Session, result: ReadyRows | RowStream, *, max_rows: int | None = None, enough: int | None = None
 ) -> list[tuple[Any, ...]]:
     """Return all rows of a result as tuples (DML sources, CREATE TABLE AS, cursors WITH HOLD).
+
+    ``enough``: where so many are there the query ends; there may be more of them, from one batch.
 
     Raises:
         SqlError: 54000 past ``max_rows``; whatever the query raises.
@@ -455,12 +457,14 @@ async def collect(
                 raise SqlError("54000", f"the result has more than {max_rows} rows")
             if batch.rows is not None:
                 rows.extend(batch.rows)
-                continue
-            for start in range(0, len(batch), SLICE_ROWS):
-                piece = batch.arrow.slice(start, SLICE_ROWS)
-                rows.extend(openly(session.db.arrow_rows, piece, result.columns))
-                if len(rows) > SLICE_ROWS:
-                    await asyncio.sleep(0)
+            else:
+                for start in range(0, len(batch), SLICE_ROWS):
+                    piece = batch.arrow.slice(start, SLICE_ROWS)
+                    rows.extend(openly(session.db.arrow_rows, piece, result.columns))
+                    if len(rows) > SLICE_ROWS:
+                        await asyncio.sleep(0)
+            if enough is not None and len(rows) >= enough:
+                break
     finally:
         result.close()
     return rows

@@ -39,9 +39,12 @@ if TYPE_CHECKING:
 
 
 async def run_inner(
-    session: Session, plan_of: Callable[[], tuple[Plan, Row]], again: Callable[[], None]
+    session: Session,
+    plan_of: Callable[[], tuple[Plan, Row]],
+    again: Callable[[], None],
+    enough: int | None = None,
 ) -> Outcome:
-    """Run the plan and parameters that ``plan_of`` returns; rows are gathered. ``again`` has it planned anew.
+    """Run the plan and parameters that ``plan_of`` returns; rows are gathered. ``again`` has it planned anew. ``enough``: rows that who asks looks at, others are not read.
 
     Raises SqlError 25006 for a change in a transaction that only reads, 25001 for what cannot be part of one, 40001 where it was run again too often, and what it raises.
     """
@@ -64,7 +67,7 @@ async def run_inner(
             outcome = await run(conn, plan, values, session.out)
             if isinstance(outcome, Command):
                 return outcome
-            rows = await _gathered(session, outcome)
+            rows = await _gathered(session, outcome, enough)
             rows.plan = plan
             return rows
         except Replan:
@@ -88,10 +91,10 @@ async def run_inner(
             session.within.pop()
 
 
-async def _gathered(session: Session, outcome: Rows) -> Rows:
-    """Return an outcome all of whose rows are there."""
+async def _gathered(session: Session, outcome: Rows, enough: int | None) -> Rows:
+    """Return an outcome all of whose rows are there, or enough."""
     if isinstance(outcome.result, ReadyRows):
         return outcome
-    rows = await collect(session, outcome.result)
+    rows = await collect(session, outcome.result, enough=enough)
     result = ReadyRows(outcome.columns, rows)
     return Rows(outcome.columns, result, tag=outcome.tag, final_tag=outcome.final_tag)

@@ -309,6 +309,32 @@ def test_what_others_left_inside_the_process_counts_up_to_its_ceiling(
         little.check()
 
 
+def test_what_is_freed_between_the_slices_of_a_statement_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """COPY of large rows: a thread writes each and frees it, while the loop has nothing to do."""
+    process = 100
+    monkeypatch.setattr(accounts, "resident_bytes", lambda: (process, 0))
+    statements = Statements(limit=200, each=80)
+    account, other = Account(statements), Account(statements)
+    for _ in range(5):
+        account.begins()
+        process += 60
+        account.check()
+        account.ends()
+        process -= 60
+    account.begins()
+    assert (account.taken, statements.taken) == (0, 0)
+    process += 60
+    account.ends()
+    other.begins()  # it may be what has freed that
+    process -= 30
+    other.ends()
+    process -= 30
+    account.begins()
+    assert (account.taken, statements.taken) == (60, 60)
+    account.clear()
+    assert (statements.taken, statements.last) == (0, None)
+
+
 def test_many_statements_with_a_little_each_do_not_go_past_the_ceiling_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

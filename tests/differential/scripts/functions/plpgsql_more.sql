@@ -137,3 +137,7 @@ drop function counted;
 create type plj as (n int, j jsonb);
 do $$ declare p plj; a jsonb[] := '{null}'; begin p.j['a'] := '1'; p.n := 2; a[2] := '{}'; raise exception '% %', p, a; end $$;
 drop type plj;
+-- INTO reads no more than it takes, and STRICT one more
+do $$ declare x int; begin with recursive r(n) as (select 1 union all select n + 1 from r) select n into x from r; raise exception '%', x; end $$;
+do $$ declare x int; begin with recursive r(n) as (select 1 union all select n + 1 from r) select n into strict x from r; end $$;
+do $$ declare x int; n int; begin select g into x from generate_series(7, 100000) g; get diagnostics n = row_count; raise exception '% % %', x, n, found; end $$;
