@@ -239,6 +239,7 @@ class Database:
             blob_dir=config.blob_dir,
             spill=Path(config.data_dir) / "duckdb-spill",
             memory_bytes=memory.duckdb,
+            values_bytes=memory.duckdb_values,
             threads=config.local_threads,
             queries=config.local_queries,
             descriptors=database.descriptors,

@@ -12,7 +12,7 @@
                plans      1/8      kept plans and templates of all sessions, at most some 190 MB: the least recently used go
                parts      1/32     Arrow data of one part being made; a load and a merge have some four copies each
                mapped     1/16     sidecars that are mapped, beside the libraries' pages: past it their pages are let go
-               duckdb     1/4      DuckDB's memory_limit: queries spill to disk; at least three times the largest value (``LARGEST_VALUES``)
+               duckdb     1/4      DuckDB's memory_limit: queries spill to disk. More while it reads values so large that three do not fit (``VALUES``)
                jvm        1/4      the heap of Spark's driver (``-Xmx``), a process of its own, beside ``memory``
 
 The shares add up to more than there is: they are bounds, of which most are not reached at once. ``engine.accounts`` keeps
@@ -27,8 +27,10 @@ from typing import Final
 FIXED_BYTES: Final = 192 << 20
 MIN_PART_BYTES: Final = 8 << 20
 MAX_PART_BYTES: Final = 256 << 20
-LARGEST_VALUES: Final = 3 * (256 << 20)
-"""DuckDB has a value of a part up to three times: as read ahead, as a page, and in a vector. One may be an eighth of ``memory``, up to 256 MB."""
+VALUES: Final = 3
+"""DuckDB has a value of a part so often: as read ahead, as a page, and in a vector."""
+LARGEST_VALUE: Final = 256 << 20
+"""Or an eighth of ``memory``, where that is less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,7 @@ class MemoryPlan:
     part: int
     mapped: int
     duckdb: int
+    duckdb_values: int
     jvm: int
     statement: int
     statements: int
@@ -59,7 +62,8 @@ class MemoryPlan:
             plans=rest // 8,
             part=min(max(rest // 32, MIN_PART_BYTES), MAX_PART_BYTES),
             mapped=FIXED_BYTES + rest // 16,
-            duckdb=max(rest // 4, min(memory * 3 // 8, LARGEST_VALUES)),
+            duckdb=rest // 4,
+            duckdb_values=VALUES * min(memory // 8, LARGEST_VALUE),
             jvm=rest // 4,
             statement=memory // 4,
             statements=memory // 2,

@@ -35,10 +35,11 @@ from engine.explain.tree import PlanNode
 from engine.local.callouts import Callouts
 from engine.local.closings import Closings
 from engine.local.errors import missing_part, to_sql_error
-from engine.local.instance import open_instance, opened_at_most, spill_folder
+from engine.local.instance import MemoryLimit, open_instance, opened_at_most, spill_folder
 from engine.local.relations import Sources, relation_sql
 from engine.loop.descriptors import Descriptors
 from engine.loop.threads import stand_back
+from engine.memory import VALUES
 from engine.reads.engine_query import EngineQuery, finish_function
 from engine.reads.filters import TableFilters
 from pgwire.give_way import openly
@@ -158,6 +159,7 @@ class LocalExecutor:
         blob_dir: Path,
         spill: Path | None = None,
         memory_bytes: int = 2**30,
+        values_bytes: int = 0,
         threads: int = 2,
         queries: int = 4,
         descriptors: Descriptors | None = None,
@@ -168,6 +170,7 @@ class LocalExecutor:
             blob_dir: the folder below which parts lie.
             spill: the folder for spilled data; None: one inside ``blob_dir``.
             memory_bytes: DuckDB's memory limit.
+            values_bytes: the limit may be raised to that for values of which ``VALUES`` do not fit.
             threads: DuckDB's worker threads.
             queries: how many queries compute at a time; more wait.
             descriptors: those of the process; None: there are no connections beside it.
@@ -175,6 +178,7 @@ class LocalExecutor:
         self._blob_dir = blob_dir
         self._spill = spill
         self._memory_bytes = memory_bytes
+        self.memory = MemoryLimit(memory_bytes, values_bytes)
         self._threads = max(threads, 1)
         self.descriptors = descriptors or Descriptors(0)
         self._pool = ThreadPoolExecutor(max(queries, 1), thread_name_prefix="duckdb", initializer=stand_back)
@@ -314,6 +318,7 @@ class _Running(EngineQuery):
         self._wide = any(kind_of(column.type.oid) in OF_ANY_SIZE for column in text.lowered.columns)
         self._cursor: Any = None
         self._reader: Any = None
+        self._raised = 0  # to what it has had DuckDB's memory limit raised
         self.may_pass = False
         """Whether what it has met may be over when it is run again."""
         self.opens = self._taken = 0
@@ -350,6 +355,9 @@ class _Running(EngineQuery):
         for name, table in sources.tables.items():
             self._cursor.register(name, table)
         self.callouts.register(self._cursor)
+        wanted = VALUES * self.row_bytes
+        if self._owner.memory.raise_to(self._cursor, wanted):
+            self._raised = wanted
         relation = self._cursor.sql(sql, params=values) if values else self._cursor.sql(sql)
         # Values of any size come a vector at a time, or a few rows: DuckDB puts a batch together, whatever it takes.
         fitting = max(BATCH_BYTES // max(self.row_bytes, 1), 1)
@@ -405,11 +413,14 @@ class _Running(EngineQuery):
         held = [self._reader, self.keep]
         cursor, self._cursor, self._reader, self.keep = self._cursor, None, None, None
         taken, self._taken = self._taken, 0
+        raised, self._raised = self._raised, 0
 
         def close() -> None:
             held.clear()
             if cursor is not None:
                 self.callouts.remove(cursor)
+                if raised:
+                    self._owner.memory.lower(cursor, raised)
                 cursor.close()
             if taken:
                 self._owner.descriptors.give(taken)

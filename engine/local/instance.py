@@ -7,6 +7,7 @@ the configuration is locked after start.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -58,6 +59,7 @@ def open_instance(blob_dir: Path, *, memory_bytes: int, threads: int, spill: Pat
         "SET GLOBAL default_null_order = 'nulls_last'",
         "SET GLOBAL preserve_insertion_order = false",
         f"SET GLOBAL async_threads = {READERS}",
+        "SET GLOBAL allowed_configs = ['memory_limit']",  # by ``MemoryLimit`` alone
         f"SET GLOBAL allowed_directories = [{_quoted(blob_dir)}, {_quoted(spill)}]",
         # It lifts failing sub-expressions out of CASE branches that are not taken.
         "SET GLOBAL disabled_optimizers = 'common_subexpressions'",
@@ -66,6 +68,39 @@ def open_instance(blob_dir: Path, *, memory_bytes: int, threads: int, spill: Pat
     ):
         connection.execute(statement)
     return connection
+
+
+class MemoryLimit:
+    """DuckDB's memory limit: more while queries read values of which several would not fit. Used from any thread."""
+
+    def __init__(self, usual: int, most: int) -> None:
+        """``usual``, ``most``: in bytes."""
+        self._usual = max(usual, MIN_MEMORY_BYTES)
+        self._most = most
+        self._wanted: list[int] = []
+        self._lock = threading.Lock()
+
+    def raise_to(self, cursor: Any, wanted: int) -> bool:
+        """Have at least ``wanted`` bytes, or the most there may be, until ``lower``; False: there are so many anyway."""
+        if wanted <= self._usual:
+            return False
+        with self._lock:
+            self._wanted.append(wanted)
+            self._set(cursor)
+        return True
+
+    def lower(self, cursor: Any, wanted: int) -> None:
+        """A query has ended that has had the limit raised."""
+        with self._lock:
+            self._wanted.remove(wanted)
+            try:
+                self._set(cursor)
+            except duckdb.OutOfMemoryException:  # another one has more just now: whoever ends next lowers it
+                pass
+
+    def _set(self, cursor: Any) -> None:
+        limit = max(self._usual, min(max(self._wanted, default=0), self._most))
+        cursor.execute(f"SET GLOBAL memory_limit = '{limit}B'")
 
 
 def _quoted(path: Path) -> str:

@@ -17,7 +17,7 @@ import pytest
 from engine.local import executor as executor_module
 from engine.local.errors import to_sql_error
 from engine.local.executor import LocalExecutor
-from engine.local.instance import open_instance
+from engine.local.instance import MemoryLimit, open_instance
 from engine.reads.engine_query import PIECE_BYTES, pieces
 from planner import facts as f
 from planner.errors import SqlError
@@ -201,6 +201,27 @@ def test_the_instance_reads_no_file_outside_the_blob_folder(tmp_path: Path) -> N
         with pytest.raises(duckdb.Error):
             instance.execute(statement)
     instance.close()
+
+
+def test_the_memory_limit_is_higher_while_large_values_are_read(tmp_path: Path) -> None:
+    usual, most = 1 << 27, 1 << 29
+    instance = open_instance(tmp_path, memory_bytes=usual, threads=1)
+    limit = MemoryLimit(usual, most)
+
+    def now() -> str:
+        return str(instance.execute("SELECT current_setting('memory_limit')").fetchone()[0])
+
+    assert not limit.raise_to(instance, usual)
+    assert now() == "128.0 MiB"
+    assert limit.raise_to(instance, 1 << 28)
+    assert limit.raise_to(instance.cursor(), 1 << 30)
+    assert now() == "512.0 MiB"
+    limit.lower(instance, 1 << 30)
+    assert now() == "256.0 MiB"
+    limit.lower(instance, 1 << 28)
+    assert now() == "128.0 MiB"
+    with pytest.raises(duckdb.InvalidInputException, match="locked"):
+        instance.execute("SET GLOBAL threads = 2")
 
 
 def test_marked_errors_keep_sqlstate_and_message() -> None:
