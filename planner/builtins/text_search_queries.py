@@ -8,11 +8,13 @@ The text runs as a statement within the one that calls them, as whoever does; th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from heapq import merge
+from itertools import islice
 from typing import Any, Final
 
 from pgwire.codecs.tsvector import WEIGHTS, walk, weight
-from pgwire.give_way import give_way, paced
+from pgwire.give_way import give_way, paced, paced_iter
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.domains import base_oid
@@ -20,6 +22,7 @@ from planner.errors import SqlError
 from planner.facts import TSQUERY, TSVECTOR
 from planner.textsearch.rewrite import rewrite
 
+_SORTED_AT_ONCE: Final = 4096
 _Entries = Iterator[tuple[str, int, int]]
 
 
@@ -47,7 +50,7 @@ async def _rows(session: EvalSession, text: str, types: tuple[int, ...], refusal
 
 async def _statistics(session: EvalSession, text: str, weights: str = "") -> _Entries:
     refusal = "ts_stat query must return one tsvector column"
-    wanted = {WEIGHTS.index(letter) for letter in weights.upper() if letter in WEIGHTS}
+    wanted = {at for at, letter in enumerate(WEIGHTS) if letter in weights or letter.lower() in weights}
     vectors: dict[str, int] = {}
     entries: dict[str, int] = {}
     for (value,) in paced(await _rows(session, text, (TSVECTOR,), refusal)):
@@ -59,8 +62,16 @@ async def _statistics(session: EvalSession, text: str, weights: str = "") -> _En
             if count:
                 vectors[lexeme] = vectors.get(lexeme, 0) + 1
                 entries[lexeme] = entries.get(lexeme, 0) + count
-    ordered = sorted(vectors, key=str.encode)
-    return ((lexeme, vectors[lexeme], entries[lexeme]) for lexeme in ordered)
+    return ((lexeme, vectors[lexeme], entries[lexeme]) for lexeme in _in_order(vectors))
+
+
+def _in_order(lexemes: Iterable[str]) -> Iterator[str]:
+    """Yield lexemes in the order of their bytes; many are sorted some at a time, and merged as they are asked for."""
+    left, runs = iter(lexemes), []
+    while run := sorted(islice(left, _SORTED_AT_ONCE), key=str.encode):
+        runs.append(run)
+        give_way()
+    return paced_iter(merge(*runs, key=str.encode))
 
 
 async def _rewritten(session: EvalSession, query: bytes, text: str) -> bytes:
