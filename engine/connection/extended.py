@@ -33,6 +33,7 @@ from engine.writes.one_row import LOST, may_run_again
 from pgwire.backend import MaybeAwaitable, Responder
 from pgwire.codecs.rows import LongRows
 from pgwire.codecs.sizes import row_bytes
+from pgwire.give_way import openly
 from planner.builtins.large import LARGE_BYTES
 from planner.errors import SqlError
 from planner.statements import Call, Transaction
@@ -113,7 +114,7 @@ def bind_counted(
     size = sum(map(len, filter(None, raw)))
     if size >= LARGE_BYTES:
         portal = conn.portals[name]
-        portal.param_bytes = row_bytes(portal.params)  # digits of a bytea are twice as long
+        portal.param_bytes = openly(row_bytes, portal.params)  # digits of a bytea are twice as long
         conn.count_portals()
 
 
