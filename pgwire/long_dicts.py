@@ -120,6 +120,11 @@ class Wide(dict[Any, Any]):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
+    def _refused(self, *_: Any) -> Any:
+        raise NotImplementedError("what nobody has asked of a Wide dict yet: the dict below it is empty")
+
+    copy = clear = setdefault = fromkeys = __or__ = __ror__ = __ior__ = _refused
+
 
 def grown(found: dict[Any, Any], more: int = 1) -> dict[Any, Any]:
     """Return what ``more`` keys may be put into: the dict itself, or a Wide one that takes its place."""

@@ -29,6 +29,14 @@ def same(one: dict[Any, Any], other: dict[Any, Any]) -> None:
     assert dict(one) == {**other} == {**one}
 
 
+def test_nothing_of_a_dict_is_left_to_the_empty_one_below() -> None:
+    """A method that Wide does not have would answer, or write, as if there were no entries."""
+    shared = {"__class_getitem__", *vars(object)}
+    assert {name for name in vars(dict) if name not in shared} - vars(long_dicts.Wide).keys() == set()
+    with pytest.raises(NotImplementedError):
+        long_dicts.Wide({1: 2}).copy()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_wide_dict_does_what_a_dict_does(seed: int) -> None:
     draw = random.Random(seed)
