@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from planner.catalog import ColumnDef, IndexDef, RelationDef, TypeDef
 
 
@@ -47,3 +49,23 @@ def composite_relation(made: TypeDef) -> RelationDef:
         owner=made.owner,
         persistence="t" if made.schema.startswith("pg_temp_") else "p",
     )
+
+
+def relations_of(item: RelationDef | TypeDef) -> Iterator[RelationDef]:
+    """Yield all that a stored object is as a relation: itself, its indexes; nothing for a type that is not composite."""
+    if isinstance(item, RelationDef):
+        yield item
+        for index in item.indexes:
+            yield index_relation(item, index)
+    elif item.kind == "c":
+        yield composite_relation(item)
+
+
+def relation_names(item: RelationDef | TypeDef) -> Iterator[tuple[str, str, int]]:
+    """Yield schema, name and oid of each of these."""
+    if isinstance(item, RelationDef):
+        yield item.schema, item.name, item.oid
+        for index in item.indexes:
+            yield item.schema, index.name, index.oid
+    elif item.kind == "c":
+        yield item.schema, item.name, item.relation_oid

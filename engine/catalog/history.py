@@ -101,18 +101,10 @@ class CatalogHistory:
         key = self._begins[position]
         made = self._made.get(key)
         if made is None:
-            items = dict(current.items)
+            changes: dict[StoredKey, Stored | None] = {}
             for undo in reversed(self._undos[position:]):
-                for name, item in undo.items():
-                    if item is None:
-                        items.pop(name, None)
-                    else:
-                        items[name] = item
-            version = self._next_version()
-            made = self._made[key] = CatalogSnapshot(
-                items, version, version, database=current.database, fences=current.fences
-            )
-            made.lost = current.lost
+                changes.update(undo)
+            made = self._made[key] = current.apart(changes, self._next_version())
             if len(self._made) > KEPT_SNAPSHOTS:
                 self._made.popitem(last=False)
         self._made.move_to_end(key)

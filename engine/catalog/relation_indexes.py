@@ -6,9 +6,10 @@ snapshot to snapshot: a copy, with what a change of the catalog took away and br
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from engine.catalog.indexes import grouped
 from planner.catalog import ConstraintDef, RelationDef
 from planner.typefacts import FIRST_USER_OID
 
@@ -57,39 +58,16 @@ def with_partitions(
     before: Mapping[int, tuple[RelationDef, ...]], gone: Iterable[RelationDef], made: Iterable[RelationDef]
 ) -> dict[int, tuple[RelationDef, ...]]:
     """Return by partitioned table its partitions, oldest first."""
-    return _with_below(before, gone, made, lambda item: item.partition_of)
+    return grouped(before, gone, made, lambda item: item.partition_of or None)
 
 
 def with_owned(
     before: Mapping[int, tuple[RelationDef, ...]], gone: Iterable[RelationDef], made: Iterable[RelationDef]
 ) -> dict[int, tuple[RelationDef, ...]]:
     """Return by table the sequences that its columns own, oldest first."""
-    return _with_below(
-        before, gone, made, lambda item: 0 if item.sequence is None else item.sequence.owner_table
+    return grouped(
+        before, gone, made, lambda item: None if item.sequence is None else item.sequence.owner_table or None
     )
-
-
-def _with_below(
-    before: Mapping[int, tuple[RelationDef, ...]],
-    gone: Iterable[RelationDef],
-    made: Iterable[RelationDef],
-    above: Callable[[RelationDef], int],
-) -> dict[int, tuple[RelationDef, ...]]:
-    """Return what hangs below each relation, oldest first; ``above`` tells below which one is, 0: none. A thousand may go at once."""
-    lost: dict[int, set[int]] = {}
-    for item in gone:
-        if oid := above(item):
-            lost.setdefault(oid, set()).add(item.oid)
-    grown: dict[int, list[RelationDef]] = {}
-    for item in made:
-        if oid := above(item):
-            grown.setdefault(oid, []).append(item)
-    after = dict(before)
-    for oid in {*lost, *grown}:
-        without = lost.get(oid, ())
-        kept = [item for item in after.get(oid, ()) if item.oid not in without]
-        after[oid] = tuple(sorted((*kept, *grown.get(oid, ())), key=lambda item: item.oid))
-    return after
 
 
 def with_made_types(

@@ -3,14 +3,12 @@
 TypeDef (catalog) ── register ──> planner.facts: kind, category, array type     structure, by oid, as long as it lives (``type_owners``)
                                   planner.domains: what a domain is over
                                   pgwire.codecs.registry: codecs
-── enum_labels, row_shape ──> CodecSettings.types             labels and attributes, as of one catalog
+── with_enums, row_shape ──> CodecSettings.types             labels and attributes, as of one catalog
 """
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final
 
 from engine.catalog.type_owners import own
 from pgwire.codecs.composite import Attribute, RowShape
@@ -131,27 +129,26 @@ def _register_domain(type_: TypeDef) -> None:
     register_domain(type_.oid, 0 if over_array else type_.array_oid, plain)
 
 
-class _Labels(dict[int, EnumLabels]):
-    """The labels of all enums of a catalog."""
-
-    __slots__ = ("__weakref__",)
-
-
-_labels: Final[weakref.WeakValueDictionary[tuple[tuple[int, str, int], ...], _Labels]] = (
-    weakref.WeakValueDictionary()
-)
-"""By oid, name and the identity of the labels of each enum: they live as long as what is found by them."""
-
-
-def enum_labels(types: Iterable[TypeDef]) -> Mapping[int, EnumLabels]:
-    """Return what the values of the enums among ``types`` are called, by oid: the same object where these are the same."""
-    enums = [type_ for type_ in types if type_.kind == "e"]
-    key = tuple([(type_.oid, type_.name, id(type_.labels)) for type_ in enums])
-    found = _labels.get(key)
-    if found is None:
-        found = _Labels({type_.oid: EnumLabels(type_.name, type_.labels) for type_ in enums})
-        _labels[key] = found
-    return found
+def with_enums(
+    before: Mapping[int, EnumLabels], gone: Iterable[TypeDef], made: Iterable[TypeDef]
+) -> Mapping[int, EnumLabels]:
+    """Return what the values of enums are called, by oid, after types have gone and come: the same object where nothing of that has changed."""
+    now = {type_.oid: type_ for type_ in made if type_.kind == "e"}
+    lost = [type_.oid for type_ in gone if type_.oid in before and type_.oid not in now]
+    changed = {
+        oid: EnumLabels(type_.name, type_.labels)
+        for oid, type_ in now.items()
+        if (known := before.get(oid)) is None
+        or known.name != type_.name
+        or known.labels is not type_.labels
+        or known.unsafe
+    }
+    if not lost and not changed:
+        return before
+    after = {**before, **changed}
+    for oid in lost:
+        del after[oid]
+    return after
 
 
 def with_unsafe_labels(

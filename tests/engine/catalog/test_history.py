@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from engine.catalog.history import KEPT_SNAPSHOTS, CatalogHistory
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import Stored, key_of
-from planner.catalog import ColumnDef, IndexDef, RelationDef, SchemaDef
-from planner.facts import INT4, PUBLIC_OID
-from planner.typefacts import FIRST_USER_OID
-from planner.types import SqlType
+from planner.catalog import SchemaDef
 from tests.support.server import ServerProcess
 from txn.errors import ReadBelowSince
 from txn.types import Timestamp
@@ -55,42 +52,6 @@ def test_the_past_is_what_it_was(
     assert len(history._made) <= KEPT_SNAPSHOTS
     with pytest.raises(ReadBelowSince):
         history.at(Timestamp(4), current)
-
-
-def _table(oid: int, name: str, version: int) -> RelationDef:
-    """A table with an index, which takes another name from version to version."""
-    oid = FIRST_USER_OID + oid * 10  # its row type is made known by oid, for good
-    return RelationDef(
-        oid=oid,
-        schema_oid=PUBLIC_OID,
-        schema="public",
-        name=name,
-        kind="r",
-        columns=(ColumnDef(attnum=1, name="id", type=SqlType(INT4)),),
-        version=version,
-        indexes=(IndexDef(oid=oid + 5, name=f"{name}_i{version % 2}", attnums=(1,), unique=True),),
-    )
-
-
-NAMES = st.dictionaries(st.integers(1, 6), st.sampled_from("abcdef"), max_size=6)
-
-
-@given(st.lists(NAMES, max_size=8))
-def test_a_changed_snapshot_is_as_one_made_of_all_objects(steps: list[dict[int, str]]) -> None:
-    """Tables come, go, and take each other's names."""
-    versions = itertools.count(1)
-    current = CatalogSnapshot({}, next(versions))
-    for step in steps:
-        names = {name: oid for oid, name in step.items()}  # each name once
-        puts = [_table(oid, name, next(versions)) for name, oid in names.items()]
-        kept = {key_of(item) for item in puts}
-        current = current.with_changes(
-            puts, [key for key in current.items if key not in kept], next(versions)
-        )
-        whole = CatalogSnapshot(current.items, current.version)
-        assert {r.oid: r for r in current.all_relations()} == {r.oid: r for r in whole.all_relations()}
-        for name in (n + more for n in "abcdef" for more in ("", "_i0", "_i1")):
-            assert current.relation("public", name) == whole.relation("public", name)
 
 
 def test_the_past_survives_a_restart(tmp_path: Path) -> None:

@@ -1,0 +1,152 @@
+"""Ways to objects of a catalog, by name and by oid: dictionaries that pass from snapshot to snapshot.
+
+    by_name(before, gone, made, name) ──> after        a copy of ``before`` without ``gone``, with ``made``
+
+A change costs what it changes, and a copy that C makes, some 10 ns an entry. Nothing is changed in place: a snapshot that somebody has
+stays as it is. An object that is put in its own place keeps its place in the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from engine.catalog.as_relations import relation_names, relations_of
+from planner.catalog import RANGE_CONSTRUCTORS, RelationDef, TypeDef
+
+
+class Numbered(Protocol):
+    """An object with an oid."""
+
+    @property
+    def oid(self) -> int:
+        """Which names it as long as it lives."""
+
+
+N = TypeVar("N", bound=Numbered)
+K = TypeVar("K", bound=Hashable)
+
+
+def by_kind(items: Iterable[object]) -> dict[type, list[Any]]:
+    """Return objects by their classes."""
+    found: dict[type, list[Any]] = {}
+    for item in items:
+        found.setdefault(type(item), []).append(item)
+    return found
+
+
+def by_oid(before: Mapping[int, N], gone: Iterable[N], made: Iterable[N]) -> dict[int, N]:
+    """Return objects by their oids."""
+    after, now = dict(before), {item.oid: item for item in made}
+    for item in gone:
+        if item.oid not in now:
+            after.pop(item.oid, None)
+    return after | now
+
+
+def by_name(
+    before: Mapping[K, N], gone: Iterable[N], made: Iterable[N], name: Callable[[N], K]
+) -> dict[K, N]:
+    """Return objects by names that one has at a time; they may have exchanged theirs."""
+    after, now = dict(before), {name(item): item for item in made}
+    for item in gone:
+        called = name(item)
+        found = after.get(called)
+        if called not in now and found is not None and found.oid == item.oid:
+            del after[called]
+    return after | now
+
+
+def grouped(
+    before: Mapping[K, tuple[N, ...]], gone: Iterable[N], made: Iterable[N], key: Callable[[N], K | None]
+) -> dict[K, tuple[N, ...]]:
+    """Return the objects that have a key in common, oldest first; None: one has none. A thousand may go at once."""
+    lost: dict[K, set[int]] = {}
+    for item in gone:
+        if (found := key(item)) is not None:
+            lost.setdefault(found, set()).add(item.oid)
+    grown: dict[K, list[N]] = {}
+    for item in made:
+        if (found := key(item)) is not None:
+            grown.setdefault(found, []).append(item)
+    after = dict(before)
+    for found in {*lost, *grown}:
+        without = lost.get(found, ())
+        kept = [item for item in after.get(found, ()) if item.oid not in without]
+        left = tuple(sorted((*kept, *grown.get(found, ())), key=lambda item: item.oid))
+        if left:
+            after[found] = left
+        else:
+            after.pop(found, None)
+    return after
+
+
+def named_relations(
+    before: Mapping[tuple[str, str], RelationDef],
+    oids: Mapping[int, RelationDef],
+    gone: Iterable[RelationDef | TypeDef],
+    made: Iterable[RelationDef | TypeDef],
+) -> tuple[dict[tuple[str, str], RelationDef], dict[int, RelationDef]]:
+    """Return tables and the like, their indexes and composite types, by schema and name, and by oid."""
+    lost = [name for item in gone for name in relation_names(item)]
+    came = [relation for item in made for relation in relations_of(item)]
+    kept = {relation.oid for relation in came}
+    after, by_number = dict(before), dict(oids)
+    for schema, name, oid in lost:
+        found = after.get((schema, name))
+        if found is not None and found.oid == oid:
+            del after[schema, name]
+        if oid not in kept:
+            by_number.pop(oid, None)
+    for relation in came:
+        after[relation.schema, relation.name] = relation
+        by_number[relation.oid] = relation
+    return after, by_number
+
+
+def named_types(
+    types: Mapping[int, TypeDef],
+    before: Mapping[tuple[str, str], int],
+    gone: Iterable[TypeDef],
+    made: Iterable[TypeDef],
+) -> tuple[dict[int, TypeDef], dict[tuple[str, str], int]]:
+    """Return types by all oids that come with them, and these by schema and name."""
+    kept = {oid for type_ in made for oid in type_.names}
+    by_number, after = dict(types), dict(before)
+    for type_ in gone:
+        for oid, name in type_.names.items():
+            if after.get((type_.schema, name)) == oid:
+                del after[type_.schema, name]
+            if oid not in kept:
+                by_number.pop(oid, None)
+    for type_ in made:
+        for oid, name in type_.names.items():
+            by_number[oid] = type_
+            after[type_.schema, name] = oid
+    return by_number, after
+
+
+Constructors: TypeAlias = Mapping[str, tuple[tuple[str, int], ...]]
+"""Schema and oid of the constructors of range types, oldest first, by what they are called."""
+
+
+def with_constructors(before: Constructors, gone: Iterable[TypeDef], made: Iterable[TypeDef]) -> Constructors:
+    """Return them after types have gone and come."""
+    after = dict(before)
+    for type_ in gone:
+        for name, place in _constructors_of(type_):
+            left = tuple(one for one in after.pop(name, ()) if one[1] != place[1])
+            if left:
+                after[name] = left
+    for type_ in made:
+        for name, place in _constructors_of(type_):
+            after[name] = tuple(sorted((*after.get(name, ()), place), key=lambda one: one[1]))
+    return after
+
+
+def _constructors_of(type_: TypeDef) -> Iterator[tuple[str, tuple[str, int]]]:
+    if type_.kind == "r":
+        of_range, of_multirange = type_.constructors
+        for number in range(RANGE_CONSTRUCTORS):
+            called = of_range if number < 2 else of_multirange
+            yield called, (type_.schema, type_.first_constructor + number)
