@@ -130,12 +130,20 @@ class ParamTypes:
     declared ones exist, and any other number is 42P02.
     """
 
-    __slots__ = ("types", "variable")
+    __slots__ = ("types", "unsettled", "variable")
 
     def __init__(self, declared: Sequence[int] = (), *, variable: bool = True) -> None:
         """Start with the client's declared types (0 = not declared)."""
         self.types: list[int] = [UNKNOWN if oid == 0 else oid for oid in declared]
         self.variable = variable
+        self.unsettled: dict[int, Span | None] = {}
+
+    def left_open(self, expr: Expr) -> None:
+        """Note that a place takes a parameter of any type: one that gets its type later in the statement is refused (``finish``)."""
+        parts = expr.fields if isinstance(expr, RowExpr) else (expr,)
+        for part in parts:
+            if isinstance(part, Param) and part.type.oid == UNKNOWN:
+                self.unsettled.setdefault(part.number, part.span)
 
     def reference(self, number: int, span: Span | None = None) -> Param:
         """Return the Param for ``$number``, of unknown type while it is open. Raises 42P02."""
@@ -160,7 +168,10 @@ class ParamTypes:
         return replace(param, type=SqlType(target))
 
     def finish(self) -> tuple[int, ...]:
-        """Return all types; 42P18 when one is still open."""
+        """Return all types; 42P18 when one is still open, 42P08 when one was where it was met first (``$1 IS NULL OR a = $1``)."""
+        for number, span in self.unsettled.items():
+            if self.types[number - 1] != UNKNOWN:
+                raise SqlError("42P08", f"could not determine data type of parameter ${number}", span=span)
         for index, oid in enumerate(self.types):
             if oid == UNKNOWN:
                 raise SqlError("42P18", f"could not determine data type of parameter ${index + 1}")
@@ -328,6 +339,7 @@ def coerce_type(
     """Convert to ``target.oid``; apply no length (``coerce_typmod`` does). ``can_coerce`` must hold."""
     source, oid = expr.type.oid, target.oid
     if source == oid or oid in _TAKES_ANYTHING:
+        env.params.left_open(expr)
         return expr
     if isinstance(expr, CollateExpr):
         return _under_collate(expr, coerce_type(expr.arg, target, context, env, span=span))
@@ -410,7 +422,7 @@ def coerce_to_column(expr: Expr, declared: SqlType, env: CoerceEnv) -> Expr | No
     return coerced.arg if isinstance(coerced, CoerceToDomain) else coerced
 
 
-def _call_cast(proc: int, expr: Expr, target: SqlType, explicit: bool, span: Span | None) -> FuncExpr:
+def _call_cast(proc: int, expr: Expr, target: SqlType, explicit: bool, span: Span | None) -> Expr:
     """Build the call of a cast function; those with more arguments take the typmod and explicitness."""
     arity = len(facts().procs[proc].arg_types)
     args: list[Expr] = [expr]
@@ -420,13 +432,18 @@ def _call_cast(proc: int, expr: Expr, target: SqlType, explicit: bool, span: Spa
         typmod = target.typmod
     if arity > 2:
         args.append(Const(type=SqlType(BOOL), value=explicit, span=span))
-    return FuncExpr(
+    made = FuncExpr(
         proc=proc,
         args=tuple(args),
         type=SqlType(target.oid, typmod),
         cast="explicit" if explicit else "implicit",
         span=span,
     )
+    if target.oid == INT4 or facts().procs[proc].result != INT4:
+        return made
+    # smallint becomes an oid by int4(smallint), whose values below 0 are other oids
+    inner = replace(made, type=SqlType(INT4), cast="implicit")
+    return RelabelType(arg=inner, type=made.type, explicit=explicit, span=span)
 
 
 def _coerce_array(

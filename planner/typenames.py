@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pgwire.codecs.domain import VECTORS
 from pgwire.codecs.ranges import MULTIRANGES, RANGES
 from planner import ast
 from planner.domains import is_domain, plain_type
@@ -99,7 +100,7 @@ def resolve_type(name: ast.TypeName, find: FindType = find_builtin) -> SqlType:
     oid = found
     typmod = _typmod(oid, name) if name.typmods else -1
     if name.dims:
-        oid = oid if element_of(oid) else array_of(oid)
+        oid = oid if element_of(oid) and oid not in VECTORS else array_of(oid)
         if not oid and is_domain(found):
             raise not_supported("an array of a domain over an array", span=name.span)
         if not oid:

@@ -266,6 +266,7 @@ def _distinct(scope: Scope, node: ast.Distinct) -> Expr:
     for side, other in ((node.right, node.left), (node.left, node.right)):
         if isinstance(side, ast.Constant) and side.kind == "null":
             arg = bind_expr(scope, other)
+            scope.context.env.params.left_open(arg)
             row = arg.type.oid == RECORD or is_composite(arg.type.oid)
             return NullTest(type=_BOOLEAN, arg=arg, negated=not node.negated, whole=row, span=node.span)
     result = _one_distinct(scope, bind_expr(scope, node.left), bind_expr(scope, node.right), node.span)

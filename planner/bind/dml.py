@@ -36,6 +36,7 @@ from planner.bind.returning import split_returning
 from planner.bind.runnable import must_be_called
 from planner.bind.stored import table_range
 from planner.bind.updatable import (
+    NoTarget,
     ViewTarget,
     assigned_of,
     conflict_checks,
@@ -141,7 +142,7 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
         changed = node.on_conflict.assignments if node.on_conflict is not None else ()
         through = through_views(view, [column.attnum for column in of_view], assigned_of(view, changed))
     if refused is not None:
-        raise refused
+        raise refused.refused([column.attnum for column in columns])
     return Insert(
         through=through,
         table=relation.oid,
@@ -223,7 +224,7 @@ def _on_conflict(
 
 def _target(
     context: BindContext, node: ast.TableRef, what: str
-) -> tuple[RelationDef, ViewTarget | None, SqlError | None]:
+) -> tuple[RelationDef, ViewTarget | None, NoTarget | None]:
     """Return the table that DML writes, and the view that it names where it is written through that; why it cannot be, for when all else is found right.
 
     A view with INSTEAD OF triggers for what is done stands for itself, as a table would.
@@ -231,16 +232,14 @@ def _target(
     refuse_transition(context, node)
     found = context.relation(node.schema, node.name, node.span, catalog=node.catalog, read=True)
     if found.kind == "m":
-        return found, None, SqlError("42809", f'cannot change materialized view "{found.name}"')
+        error = SqlError("42809", f'cannot change materialized view "{found.name}"')
+        return found, None, NoTarget(levels=(), what=what, error=error)
     if found.kind != "v" or found.virtual:
         return target_relation(context, node), None, None
     if found.has_instead(what[0]):
         return found, None, None
-    try:
-        view = view_target(context, found, what)
-    except SqlError as refused:
-        return found, None, refused
-    return view.base, view, None
+    view = view_target(context, found, what)
+    return (found, None, view) if isinstance(view, NoTarget) else (view.base, view, None)
 
 
 def _first_columns(node: ast.Insert, columns: list[ColumnDef]) -> list[ColumnDef]:
@@ -303,10 +302,10 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
     relation, view, refused = _target(context, node.relation, "update")
     scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.from_, view)
     assignments = node.assignments if view is None else with_base_names(view, node.assignments)
-    bound = bind_assignments(scope, assignments)
+    # what SET says comes last, as in PostgreSQL: of several mistakes the other's is told, and parameters take the types they have there
     where = _where(scope, node.where, relation, view)
     returning, outputs = _returning(scope, node.returning)
-    values = _assigned(relation, view, bound, context)
+    values = _assigned(relation, view, bind_assignments(scope, assignments), context)
     new = dict(values)
     if returning and relation.generated:
         computed = generated_from(relation, new, context.catalog)
@@ -321,7 +320,7 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
     if view is not None:
         source = view.behind(source, where)
     if refused is not None:
-        raise refused
+        raise refused.refused([attnum for attnum, _ in values])
     return Update(
         through=through,
         table=relation.oid,
@@ -353,7 +352,7 @@ def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
     if view is not None:
         source = view.behind(source, where)
     if refused is not None:
-        raise refused
+        raise refused.refused()
     return Delete(
         table=relation.oid,
         source=source,

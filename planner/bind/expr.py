@@ -228,6 +228,7 @@ def _bool_op(scope: Scope, node: ast.BoolOp) -> Expr:
 
 def _null_test(scope: Scope, node: ast.NullTest) -> Expr:
     arg = bind_expr(scope, node.arg)
+    scope.context.env.params.left_open(arg)
     arg = decomposed(arg, scope.context.env.row_type)
     return NullTest(type=_BOOLEAN, arg=arg, negated=node.negated, span=node.span)
 

@@ -134,17 +134,41 @@ class ViewTarget:
 
     def base_attnum(self, attnum: int, what: str) -> int:
         """Return the base table's column that a column of the view is. Raises SqlError 0A000 where it is none."""
+        wrong = _first_obstacle(self.levels, (attnum,), what)
+        if wrong is not None:
+            raise wrong
         expr = self.levels[0].exprs[attnum - 1]
-        why = _obstacle(expr)
-        if why is not None:
-            name = self.view.column(attnum).name
-            raise SqlError(
-                "0A000",
-                f'cannot {_VERBS[what][0]} column "{name}" of view "{self.view.name}"',
-                detail=why,
-            )
         assert isinstance(expr, Var)
         return expr.attnum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoTarget:
+    """A view that nothing can be done through: the views as far as they could be, and why not."""
+
+    levels: tuple[Level, ...]
+    what: str
+    error: SqlError
+
+    def refused(self, assigned: Collection[int] = ()) -> SqlError:
+        """Return what a statement that assigns these columns is told: of a view's columns before what is below it is looked at."""
+        return _first_obstacle(self.levels, assigned, self.what) or self.error
+
+
+def _first_obstacle(levels: Sequence[Level], assigned: Collection[int], what: str) -> SqlError | None:
+    """Return what is wrong with assigning columns of the first view, in the words of the view whose column is none of what is below."""
+    for level in levels:
+        if not level.below:
+            return None
+        for attnum in sorted(assigned):
+            if level.below[attnum - 1] <= 0:
+                return SqlError(
+                    "0A000",
+                    f'cannot {_VERBS[what][0]} column "{level.view.column(attnum).name}" of view "{level.view.name}"',
+                    detail=_obstacle(level.exprs[attnum - 1]),
+                )
+        assigned = [level.below[attnum - 1] for attnum in assigned]
+    return None
 
 
 def _conditions(levels: Sequence[Level]) -> list[Expr]:
@@ -195,17 +219,15 @@ def obstacle_of(query: QueryExpr) -> str | None:
     return None if isinstance(source, SubqueryRange) and source.view is not None else _NO_TABLE
 
 
-def view_target(context: BindContext, view: RelationDef, what: str) -> ViewTarget:
-    """Return how to ``insert``, ``update`` or ``delete`` through a view.
-
-    Raises SqlError 55000 for a view that is not automatically updatable, in PostgreSQL's words.
-    """
+def view_target(context: BindContext, view: RelationDef, what: str) -> ViewTarget | NoTarget:
+    """Return how to ``insert``, ``update`` or ``delete`` through a view; 55000 where it is not automatically updatable, in PostgreSQL's words."""
     levels: list[Level] = []
     found = _levels(context, view, bind_view(context, view), levels, what[0])
     if isinstance(found, str):
-        raise _not_updatable(levels[-1].view if levels else view, what, found)
+        error = _not_updatable(levels[-1].view if levels else view, what, found)
+        return NoTarget(levels=tuple(levels), what=what, error=error)
     if what != "delete" and all(_obstacle(expr) for expr in levels[0].exprs):
-        raise _not_updatable(view, what, _NO_COLUMNS)
+        return NoTarget(levels=(), what=what, error=_not_updatable(view, what, _NO_COLUMNS))
     base = found
     for level in reversed(levels):
         for column, expr in zip(level.view.live, level.exprs, strict=True):
@@ -232,18 +254,21 @@ def _levels(
     assert isinstance(query.from_[0], RangeRef)
     number = query.from_[0].range
     source = query.ranges[number]
-    shown = [target.expr for target in query.targets if not target.junk]
+    shown = tuple([target.expr for target in query.targets if not target.junk])
+    below = tuple(
+        [e.attnum if isinstance(e, Var) and (e.range, e.level) == (number, 0) else 0 for e in shown]
+    )
     at = len(levels)
-    levels.append(Level(view=view, exprs=(), where=None))
+    levels.append(Level(view=view, exprs=shown, where=None, below=below))
     inner: Sequence[Expr] | None = None
     if isinstance(source, SubqueryRange):
         assert source.view is not None
-        below = context.catalog.relation_by_oid(source.view[0])
-        assert below is not None
-        if below.has_instead(letter):
-            base = below
+        lower = context.catalog.relation_by_oid(source.view[0])
+        assert lower is not None
+        if lower.has_instead(letter):
+            base = lower
         else:
-            base_or_why = _levels(context, below, source.query, levels, letter)
+            base_or_why = _levels(context, lower, source.query, levels, letter)
             if isinstance(base_or_why, str):
                 return base_or_why
             base = base_or_why
@@ -263,9 +288,7 @@ def _levels(
         view=view,
         exprs=tuple(_over_base(own(expr), number, inner, 0) for expr in shown),
         where=None if query.where is None else _over_base(own(query.where), number, inner, 0),
-        below=tuple(
-            e.attnum if isinstance(e, Var) and (e.range, e.level) == (number, 0) else 0 for e in shown
-        ),
+        below=below,
         reads=columns_named(query, number),
     )
     return base

@@ -28,7 +28,7 @@ from planner.builtins.large import foresee
 from planner.builtins.registry import REGISTRY, AggregateState
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
-from planner.facts import ANYARRAY, facts
+from planner.facts import ANYARRAY, BPCHAR, facts
 
 
 class Count:
@@ -316,12 +316,13 @@ REGRESSIONS: dict[str, Callable[[Regression], Any]] = {
 
 
 class Extreme:
-    """min and max by a type's sort key; ties keep the first."""
+    """min and max by a type's sort key; of values that compare as equal (intervals, numerics of other scales) the last, of bpchar the first."""
 
-    __slots__ = ("best", "key", "larger", "value")
+    __slots__ = ("best", "first", "key", "larger", "value")
 
     def __init__(self, larger: bool, types: tuple[int, ...]) -> None:
         self.larger = larger
+        self.first = types[0] == BPCHAR
         self.key = sort_key(types[0])
         self.best: Any = None
         self.value: Any = None
@@ -329,13 +330,15 @@ class Extreme:
     def step(self, value: Any) -> None:
         """Keep the extreme one."""
         key = value if self.key is None else self.key(value)
-        if self.value is None or (key > self.best if self.larger else key < self.best):
+        better = self.value is None or (key > self.best if self.larger else key < self.best)
+        if better or (not self.first and key == self.best):
             self.best, self.value = key, value
 
     def many(self, values: list[Any]) -> None:
         """Keep the extreme one of a batch."""
         choose = max if self.larger else min
-        self.step(choose(values) if self.key is None else choose(values, key=self.key))
+        found = values if self.first else reversed(values)
+        self.step(choose(found) if self.key is None else choose(found, key=self.key))
 
     def result(self) -> Any:
         """Return it; NULL for no values."""

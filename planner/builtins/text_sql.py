@@ -35,16 +35,18 @@ def _like(negated: bool, *, fold: bool = False) -> SqlForm:
     return form
 
 
+def _at_least(value: Node, least: int) -> Node:
+    """Return ``value``, or ``least`` where it is below that; NULL of NULL, which the engines' greatest passes over."""
+    return b.case([(b.op("<", value, b.integer(least)), b.integer(least))], b.copied(value))
+
+
 def _substring(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     """Positions before 1 count, but hold nothing; a negative length is 22011."""
     start = args[1]
     if len(args) == 2:
-        first = (
-            b.integer(max(start.constant, 1))
-            if isinstance(start.constant, int)
-            else b.fn("greatest", start.node, b.integer(1))
-        )
-        return b.fn("substr", args[0].node, first)
+        if isinstance(start.constant, int):
+            return b.fn("substr", args[0].node, b.integer(max(start.constant, 1)))
+        return b.fn("substr", args[0].node, d.repeat([start.node], lambda s: _at_least(s, 1)))
     length = args[2]
     if isinstance(start.constant, int) and isinstance(length.constant, int) and length.constant >= 0:
         stop = start.constant + length.constant
@@ -171,7 +173,7 @@ def _trim(name: str) -> SqlForm:
 def _pad(name: str) -> SqlForm:
     def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
         fill = args[2].node if len(args) == 3 else b.string(" ")
-        count = b.fn("greatest", args[1].node, b.integer(0))
+        count = d.repeat([args[1].node], lambda n: _at_least(n, 0))
         if len(args) == 3 and not isinstance(args[2].constant, str):
             raise not_supported(f"{name} with a varying fill in this executor")
         if len(args) == 3 and args[2].constant == "":
@@ -217,7 +219,7 @@ def _no_longer(d: Dialect, name: str, made: Node, length: Callable[[], Node], wi
 
 def _repeat(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     def made(text: Node, count: Node) -> Node:
-        repeated = b.fn("repeat", text, b.fn("greatest", count, b.integer(0)))
+        repeated = b.fn("repeat", text, d.repeat([count], lambda n: _at_least(n, 0)))
 
         def length() -> Node:
             return b.op("*", b.cast(b.fn("length", b.copied(text)), "HUGEINT"), b.copied(count))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.differential.compare_generated import EXECUTORS, Source, compare
 from tests.differential.generated_casts import Casts
-from tests.differential.generated_prepared import Asked, Prepared, answers
+from tests.differential.generated_prepared import Asked, Prepared, answers, explained
 from tests.differential.generated_rows import Rows
 from tests.differential.generated_views import Views
 from tests.differential.generated_windows import Windows
@@ -55,19 +55,30 @@ def test_random_parameters_have_the_same_answers(seed: int, postgres: str, serve
     ):
         for connection in (ours, theirs):
             connection.execute(f"SET timezone = 'UTC'; {made.schema}".encode())
-        differences, equal = [], 0
+        differences, equal, unevaluated = [], 0, 0
         for number in range(SHORT if COUNT <= 100 else COUNT):
             asked = made.asked()
             ours.execute(f"SET executor = {EXECUTORS[number % len(EXECUTORS)]}".encode())
             mine, other = answers(ours, asked), answers(theirs, asked)
+            if (
+                "0A000" in mine and "0A000" not in other
+            ):  # what the executor refuses the router gives to another
+                ours.execute(b"SET executor = auto")
+                mine = answers(ours, asked)
             equal += mine == other
-            if mine != other:
+            if mine != other and explained(mine, other):
+                unevaluated += 1
+            elif mine != other:
                 differences.append(f"{asked}\n  ours   {mine}\n  theirs {other}")
         ours.execute("SET executor = auto")
         for connection in (ours, theirs):
             connection.execute(made.remove.encode())
+    print(
+        f"Prepared {seed}: {len(differences)} differences; {equal} equal, {unevaluated} an error in a value that one side leaves unevaluated"
+    )
     assert not differences, "\n\n".join(differences)
     assert equal
+    assert unevaluated <= max(2, COUNT // 20)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, Prepared])
