@@ -331,6 +331,12 @@ class Transaction(Protocol):
     def rewrite(self, shard: ShardId, rows: Sequence[Row]) -> MaybeAwaitable[None]:
         """Replace all rows (ALTER that must touch rows); takes X."""
 
+    def bulk_rewrite(self, spec: ShardSpec, batches: AsyncIterator[Any]) -> Awaitable[int]:
+        """Replace all rows of a shard, and its schema, by writing parts, as ``bulk_insert`` does; returns the row count. Takes X.
+
+        Until the last batch has been written, the transaction reads the old rows under the old schema: ``batches`` may be made of them.
+        """
+
     def truncate(self, shard: ShardId) -> MaybeAwaitable[None]:
         """Empty a shard by starting a new generation; takes X."""
 

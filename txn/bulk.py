@@ -21,18 +21,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn import promotion
+from txn import promotion, schema
 from txn.bulk_ends import end_rows
 from txn.columns import table_schema
 from txn.duplicates import Run, first_duplicate, ranges_meet
 from txn.errors import DuplicateKey, SchemaChanged
 from txn.journal import note, undo_load
 from txn.locks.mode import IX, X
+from txn.mvcc.generation import Generation
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
 from txn.persist.part_job import PartJob, WrittenPart
 from txn.slices import over
-from txn.types import Key, PartRef, Row, ShardId, ShardIndex
+from txn.types import Key, PartRef, Row, ShardId, ShardIndex, ShardSpec
 from txn.view import View
 
 if TYPE_CHECKING:
@@ -105,7 +106,57 @@ async def insert(
     """
     mark = txn.savepoint()
     new_parts: list[PartState] = []
-    schema = table_schema(view.spec.columns)
+
+    async def keep(ref: PartRef) -> None:
+        new_parts.append(await _adopt(txn, view, ref))  # at once: until then nobody would remove it again
+
+    try:
+        total = await _write(txn, view.shard, view.generation, batches, keep)
+        await _check_new(txn, view, new_parts, changed)
+    except BaseException as error:
+        await undo_load(txn, mark, error)
+        raise
+    return total
+
+
+async def rewrite(txn: StoreTransaction, view: View, spec: ShardSpec, batches: AsyncIterator[Any]) -> int:
+    """Write batches to parts that take the place of all rows, with another schema; returns the number of rows. The caller holds table X.
+
+    What reads the table while ``batches`` are made finds the old rows, under the old schema. Raises as ``insert``.
+    """
+    generation = schema.following(view, spec)
+    written: deque[PartRef] = deque()
+
+    async def keep(ref: PartRef) -> None:
+        written.append(ref)
+
+    mark = txn.savepoint()
+    try:
+        total = await _write(txn, view.shard, generation, batches, keep)
+        schema.start(txn, txn.view(view.shard), generation)
+        changed = txn.view(view.shard)
+        new_parts: list[PartState] = []
+        while written:
+            new_parts.append(await _adopt(txn, changed, written.popleft()))
+        await _check_new(txn, changed, new_parts, None)
+    except BaseException as error:
+        for ref in written:
+            txn.core.discard_later(ref.name)
+        await undo_load(txn, mark, error)
+        raise
+    return total
+
+
+async def _write(
+    txn: StoreTransaction,
+    shard: ShardId,
+    generation: Generation,
+    batches: AsyncIterator[Any],
+    keep: Callable[[PartRef], Awaitable[None]],
+) -> int:
+    """Write batches to parts of a generation, each given to ``keep`` as soon as it is there; returns the number of rows."""
+    spec = generation.spec
+    columns = table_schema(spec.columns)
     gathered: list[tuple[int, Any]] = []
     rows = size = total = 0
 
@@ -113,32 +164,26 @@ async def insert(
         nonlocal gathered, rows, size
         some, gathered, rows, size = gathered, [], 0, 0
         # Threads make and free the columns: giving memory back to the system takes milliseconds.
-        tables = await txn.core.offload(partial(_assemble, schema, some))
-        ref = await txn.core.log.write_part(view.shard, view.spec, tables[0])
-        new_parts.append(await _adopt(txn, view, ref))  # at once: until then nobody would remove it again
+        tables = await txn.core.offload(partial(_assemble, columns, some))
+        await keep(await txn.core.log.write_part(shard, spec, tables[0]))
         await txn.core.offload(tables.clear)
 
-    try:
-        async for batch in batches:
-            txn.life.check_active()
-            count = batch.num_rows
-            if not count:
-                continue
-            gathered.append((view.generation.take_row_ids(count), batch))
-            rows += count
-            total += count
-            size += batch.nbytes + count * OWN_BYTES
-            del batch  # not beside the next one
-            if over():  # batches may come without a wait
-                await asyncio.sleep(0)
-            if rows >= PART_ROWS or size >= txn.core.options.part_bytes:
-                await write()
-        if gathered:
+    async for batch in batches:
+        txn.life.check_active()
+        count = batch.num_rows
+        if not count:
+            continue
+        gathered.append((generation.take_row_ids(count), batch))
+        rows += count
+        total += count
+        size += batch.nbytes + count * OWN_BYTES
+        del batch  # not beside the next one
+        if over():  # batches may come without a wait
+            await asyncio.sleep(0)
+        if rows >= PART_ROWS or size >= txn.core.options.part_bytes:
             await write()
-        await _check_new(txn, view, new_parts, changed)
-    except BaseException as error:
-        await undo_load(txn, mark, error)
-        raise
+    if gathered:
+        await write()
     return total
 
 

@@ -91,10 +91,20 @@ def create(txn: StoreTransaction, spec: ShardSpec) -> None:
 def truncate(txn: StoreTransaction, shard: ShardId) -> None:
     """Start an empty generation. The caller holds X. A damaged shard is whole afterwards."""
     view = txn.view(shard, even_damaged=True)
+    start(txn, view, following(view, view.spec))
+
+
+def following(view: View, spec: ShardSpec) -> Generation:
+    """Return an empty generation that is to follow a shard's, with another schema perhaps."""
+    old = view.generation
+    return Generation(spec, old.number + 1, old.garbage, old.next_row_id)
+
+
+def start(txn: StoreTransaction, view: View, generation: Generation) -> None:
+    """Put a generation of no rows, and its schema, in the place of a shard's. The caller holds X."""
+    shard = view.shard
     state = _state(txn, view)
     own = txn.own_of(shard)
-    old = view.generation
-    generation = Generation(state.spec, old.number + 1, old.garbage, old.next_row_id)
 
     def undo() -> None:
         txn.replace_own(shard, own)
@@ -102,7 +112,9 @@ def truncate(txn: StoreTransaction, shard: ShardId) -> None:
 
     txn.replace_own(shard, None)
     note(txn, undo)
-    _set(txn, shard, state._replace(generation=generation, own=None, truncated=not state.created))
+    _set(txn, shard, state._replace(
+        generation=generation, spec=generation.spec, own=None, truncated=not state.created
+    ))  # fmt: skip
 
 
 def drop(txn: StoreTransaction, shard: ShardId) -> None:

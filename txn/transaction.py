@@ -520,6 +520,10 @@ class StoreTransaction:
         """See ``txn.api``."""
         return await bulk.under_lock(self, shard, lambda view: bulk.insert_parts(self, view, write, changed))
 
+    async def bulk_rewrite(self, spec: ShardSpec, batches: AsyncIterator[Any]) -> int:
+        """See ``txn.api``."""
+        return await bulk.under_lock(self, spec.shard, lambda view: bulk.rewrite(self, view, spec, batches))
+
     async def bulk_replace(
         self,
         shard: ShardId,

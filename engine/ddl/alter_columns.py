@@ -125,18 +125,17 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         shape = TableShape.of(changed, session)
         complete = completing(session, shape, env)
         check = RowCheck(session, changed, [c for c in changed.constraints if c.kind == "c"])
-        rows: list[Row] = []
-        async for chunk in locked_rows(session, relation):
-            wider = [(*row, None if make is None else openly(make, (), env)) for row in chunk]
-            longer = complete(wider)
-            if column.not_null and any(row[-1] is None for row in longer):
+
+        def longer(rows: Sequence[Row]) -> Sequence[Row]:
+            made = complete([(*row, None if make is None else openly(make, (), env)) for row in rows])
+            if column.not_null and any(row[-1] is None for row in made):
                 raise _has_nulls(relation, column)
-            check(longer)
-            openly(shape.check_stored, longer, session)
-            rows += longer
+            check(made)
+            openly(shape.check_stored, made, session)
+            return made
+
         changed = to_be_rewritten(changed)
-        await store_definition(session, changed)
-        await rewrite_rows(session, changed, rows)
+        await rewrite_rows(session, relation, changed, longer)
         await define.validate(session, changed, changed.constraints[len(relation.constraints) :])
         await rebase_queries(session, {relation.oid}, before)
         return
@@ -449,10 +448,10 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
     check = RowCheck(session, changed, [c for c in changed.constraints if c.kind == "c"])
     refuse = refusal(after)
     complete = completing(session, TableShape.of(changed, session), env)
-    rows: list[Row] = []
-    async for chunk in locked_rows(session, relation):
+
+    def retyped(rows: Sequence[Row]) -> Sequence[Row]:
         new: list[Row] = []
-        for row in chunk:
+        for row in rows:
             value = openly(make, (*row, relation.oid), env)
             if value is None and after.not_null:
                 raise _has_nulls(relation, after)
@@ -460,10 +459,10 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
                 refuse(value)
             new.append((*row[:position], value, *row[position + 1 :]))
         check(new)
-        rows += complete(new)
+        return complete(new)
+
     changed = to_be_rewritten(changed)
-    await store_definition(session, changed)
-    await rewrite_rows(session, changed, rows)
+    await rewrite_rows(session, relation, changed, retyped)
     await define.rebuild(session, changed, column.attnum)
 
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.bulk.changes import BULK_ROWS
 from engine.catalog import type_owners
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID
 from engine.catalog.physical import shard_spec
@@ -29,9 +28,7 @@ from engine.catalog.spaces import Space
 from engine.catalog.store import is_shared
 from engine.catalog.stored import PG_LARGEOBJECT_OID, CommentDef, Stored, row_array_oid, row_type_oid
 from engine.catalog.user_types import register, register_rows_of
-from engine.connection.pieces import FEW_BYTES
-from engine.connection.rows import RowBatch
-from engine.ddl.rewrite import batches_of
+from engine.ddl.rewrite import FewOrMore
 from engine.eager import settle
 from planner.catalog import (
     AclDef,
@@ -135,28 +132,12 @@ async def _fill(txn: Transaction, oids: Oids, old: RelationDef, new: RelationDef
     """Put the rows of ``old`` into ``new``; many become parts, written as they are read."""
     named = [c.attnum - 1 for c in old.stored_columns if c.type.oid in _NAMED_BY_OID]
     target = ShardId(new.oid)
-    chunks = _rows(txn, ShardId(old.oid), named, oids)
-    few: list[Row] = []
-    size = 0
-    async for chunk in chunks:
-        few += chunk
-        size += RowBatch(rows=chunk).nbytes
-        if len(few) > BULK_ROWS or size > FEW_BYTES:
-            break
-    else:
-        if few:
-            await settle(txn.insert(target, few))
-        return
-
-    async def batches() -> AsyncIterator[Any]:
-        async for batch in batches_of(new, few):
-            yield batch
-        few.clear()
-        async for chunk in chunks:
-            async for batch in batches_of(new, chunk):
-                yield batch
-
-    await txn.bulk_insert(target, batches())
+    source = FewOrMore(new, _rows(txn, ShardId(old.oid), named, oids))
+    rows = await source.few()
+    if rows is None:
+        await txn.bulk_insert(target, source.batches())
+    elif rows:
+        await settle(txn.insert(target, rows))
 
 
 async def _rows(

@@ -26,7 +26,7 @@ from engine.ddl.alter_columns import views_that_break, without_columns
 from engine.ddl.dependents import Dependency
 from engine.ddl.drop import described, view_dependents
 from engine.ddl.namings import Namings, check_dependencies
-from engine.ddl.rewrite import locked_rows, rewrite_rows
+from engine.ddl.rewrite import rewrite_rows
 from engine.ddl.types import drop_types, type_dependencies, type_words
 from engine.ddl.uses import Use, dependency, drop_use, uses_of
 from engine.eager import settle
@@ -341,7 +341,9 @@ async def _compute_anew(session: Session, changed: RelationDef, computed: Collec
         shape = TableShape.of(changed, session)
         shape.generated = [(position, make) for position, make in shape.generated if position + 1 in computed]
         env = Env((), session, shared=Shared())
-        rows: list[Row] = []
-        async for chunk in locked_rows(session, changed):
-            rows += openly(shape.complete, chunk, env)
-    await rewrite_rows(session, changed, rows)
+
+    def computed_anew(rows: Sequence[Row]) -> Sequence[Row]:
+        with acting_as(session, changed.owner, restricted=True):
+            return openly(shape.complete, rows, env)
+
+    await rewrite_rows(session, changed, changed, computed_anew)

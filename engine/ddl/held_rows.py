@@ -5,7 +5,7 @@ CREATE TABLE t (a int)      CREATE TABLE u (x t)      ALTER TABLE t ALTER a TYPE
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from engine.catalog.row_parts import parts_of
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import row_array_oid, row_type_oid
 from engine.constraints.define import touch
-from engine.ddl.rewrite import locked_rows, rewrite_rows
+from engine.ddl.rewrite import rewrite_rows
 from pgwire.bounded import alike
 from pgwire.codecs.composite import RowShape, pack, values_of
 from pgwire.codecs.ranges import (
@@ -29,6 +29,7 @@ from pgwire.codecs.ranges import (
     unpack_multirange,
     unpack_range,
 )
+from pgwire.give_way import openly
 from planner.builtins.system import type_name
 from planner.catalog import ColumnDef, RelationDef, TypeDef
 from planner.errors import SqlError, not_supported
@@ -84,16 +85,19 @@ async def repack_rows(session: Session, oid: int, holding: Iterable[tuple[Relati
         if not places:
             continue
         await touch(session, [table])
-        rows: list[Row] = []
-        async for chunk in locked_rows(session, relation_now):
-            for row in chunk:
-                values = list(row)
-                for at, repack in places:
-                    values[at] = repack(values[at])
-                rows.append(tuple(values))
         changed = session.catalog.relation_by_oid(table)
         assert changed is not None
-        await rewrite_rows(session, changed, rows)
+        await rewrite_rows(session, relation_now, changed, partial(_repacked, places))
+
+
+def _repacked(places: Sequence[tuple[int, _Repack]], rows: Sequence[Row]) -> Sequence[Row]:
+    out = []
+    for row in rows:
+        values = list(row)
+        for at, repack in places:
+            values[at] = openly(repack, values[at])
+        out.append(tuple(values))
+    return out
 
 
 _Repack = Callable[[Any], Any]

@@ -1,6 +1,9 @@
 """What several actions of ALTER TABLE do: store a definition, go through all rows under a lock, put others in their place.
 
-Whatever looks at every row does so a slice at a time; many rewritten rows become parts.
+    rows ──pieces──> what each becomes ──> few: tuples, as INSERT has them
+                                       └─> more: parts, written as they are made; the table's own once all are there
+
+Whatever looks at every row does so a slice at a time, and has no more of them at once than a batch.
 """
 
 from __future__ import annotations
@@ -8,30 +11,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
 from engine import accounts
 from engine.bulk.changes import BULK_ROWS
 from engine.catalog.physical import shard_column, shard_spec
+from engine.connection.pieces import FEW_BYTES, cut_rows
 from engine.ddl.keys import building_indexes
 from engine.eager import settle
 from engine.routines.acting import acting_as
-from engine.slices import SLICE_ROWS
 from engine.writes.shape import TableShape, bound_check, table_layout
-from pgwire.codecs.sizes import row_bytes
-from pgwire.give_way import openly
+from pgwire.codecs.sizes import Measure, measure_of
+from pgwire.give_way import give_way, openly
+from pgwire.release import let_go
 from planner.catalog import ConstraintDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
 from txn.columns import column_arrays, column_fields
-from txn.types import Row, ShardId
+from txn.types import Row, ShardColumn, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-BATCH_BYTES: Final = 4 << 20
+Renew: TypeAlias = Callable[[Sequence[Row]], Sequence[Row]]
 
 
 async def store_definition(session: Session, relation: RelationDef) -> None:
@@ -64,18 +68,33 @@ async def locked_rows(session: Session, relation: RelationDef) -> AsyncIterator[
         accounts.check()
 
 
-async def rewrite_rows(session: Session, relation: RelationDef, rows: Sequence[Row]) -> None:
-    """Put ``rows`` in the place of a table's rows. Raises SqlError 23505."""
-    txn, shard = session.block.ensure_txn(), ShardId(relation.oid)
-    with building_indexes(relation, session):
-        if len(rows) <= BULK_ROWS:
+async def rewrite_rows(session: Session, before: RelationDef, changed: RelationDef, renew: Renew) -> None:
+    """Put what ``renew`` makes of a table's rows in their place, and store the definition that they then have.
+
+    ``renew`` is given some rows at a time, and finds the table as it was. Raises what it raises, and SqlError 23505.
+    """
+    txn, shard = session.block.ensure_txn(), ShardId(changed.oid)
+    source = FewOrMore(changed, _renewed(session, before, renew))
+    rows = await source.few()
+    with building_indexes(changed, session):
+        if rows is None:
+            await txn.bulk_rewrite(shard_spec(changed), source.batches())
+        await store_definition(session, changed)
+        if rows is not None:
             await settle(txn.rewrite(shard, rows))
-        else:
-            await settle(txn.truncate(shard))
-            await txn.bulk_insert(shard, batches_of(relation, rows))
 
 
-def completing(session: Session, shape: TableShape, env: Env) -> Callable[[Sequence[Row]], Sequence[Row]]:
+async def _renewed(session: Session, before: RelationDef, renew: Renew) -> AsyncIterator[Sequence[Row]]:
+    measure = _measure(before)
+    async for chunk in locked_rows(session, before):
+        for some, _long in cut_rows(chunk, measure):
+            yield renew(some)
+            del some
+            accounts.check()
+        del chunk
+
+
+def completing(session: Session, shape: TableShape, env: Env) -> Renew:
     """Return what computes all that is generated in a table's rows, when its definition changes.
 
     Generated columns as the role that changes it; what indexes keep of a row (their expressions, the conditions of partial ones) as the table's
@@ -102,37 +121,69 @@ async def store_with_hidden(
     """Store a definition with more hidden columns and indexes, and all rows anew with what those keep. Raises SqlError 23505."""
     complete = completing(session, TableShape.of(changed, session), env or Env((), session, shared=Shared()))
     more = (None,) * (len(changed.columns) - len(before.columns))
-    rows: list[Row] = []
-    async for chunk in locked_rows(session, before):
-        rows += complete([(*row, *more) for row in chunk])
     without = replace(changed, indexes=before.indexes, constraints=before.constraints)
-    await store_definition(session, without)
-    await rewrite_rows(session, without, rows)
+    await rewrite_rows(session, before, without, lambda rows: complete([(*row, *more) for row in rows]))
     await store_definition(session, changed)
+
+
+class FewOrMore:
+    """Rows for a table: few of them as they are, more as batches. Used once."""
+
+    def __init__(self, relation: RelationDef, chunks: AsyncIterator[Sequence[Row]]) -> None:
+        """Read ``chunks``, none of which is more than memory has room for twice."""
+        self._relation = relation
+        self._chunks = chunks
+        self._first: list[Row] = []
+
+    async def few(self) -> list[Row] | None:
+        """Return all rows if there are at most ``BULK_ROWS``, of ``FEW_BYTES`` together; else None, and ``batches`` has them."""
+        measure, size = _measure(self._relation), 0
+        async for chunk in self._chunks:
+            self._first += chunk
+            size += 0 if measure is None else openly(measure, chunk)
+            del chunk
+            if len(self._first) > BULK_ROWS or size > FEW_BYTES:
+                return None
+        return self._first
+
+    async def batches(self) -> AsyncIterator[Any]:
+        """Yield all rows, those that ``few`` has read first, as Arrow batches of the table's live columns."""
+        first, self._first = self._first, []
+        async for batch in batches_of(self._relation, first):
+            yield batch
+            del batch
+        let_go(first)
+        del first
+        async for chunk in self._chunks:
+            async for batch in batches_of(self._relation, chunk):
+                yield batch
+                del batch
+            del chunk
 
 
 async def batches_of(relation: RelationDef, rows: Sequence[Row]) -> AsyncIterator[Any]:
     """Yield rows as Arrow batches of the table's live columns."""
     columns = [shard_column(column) for column in relation.stored_columns]
     schema = pa.schema([field for column in columns for field in column_fields(column)])
-    start = 0
-    while start < len(rows):
-        some = _some_rows(rows, start)
-        start += len(some)
-        arrays: list[Any] = []
-        for column in columns:
-            arrays += column_arrays([row[column.attnum - 1] for row in some], column)
+    for some, _long in cut_rows(rows, _measure(relation)):
+        arrays = openly(_arrays, columns, some)
+        del some
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        del arrays
         await asyncio.sleep(0)
 
 
-def _some_rows(rows: Sequence[Row], start: int) -> Sequence[Row]:
-    """Return the next rows for one batch: a slice of them, or fewer that are large."""
-    stop, size = start, 0
-    while stop < len(rows) and stop - start < SLICE_ROWS and size < BATCH_BYTES:
-        size += row_bytes(rows[stop])
-        stop += 1
-    return rows[start:stop]
+def _arrays(columns: Sequence[ShardColumn], rows: Sequence[Row]) -> list[Any]:
+    made: list[Any] = []
+    for column in columns:
+        made += column_arrays([row[column.attnum - 1] for row in rows], column)
+        give_way()
+    return made
+
+
+def _measure(relation: RelationDef) -> Measure | None:
+    """Return what measures a table's rows; None where none of them can be large."""
+    return measure_of([column.type.oid for column in relation.columns])
 
 
 async def validate_checks(session: Session, relation: RelationDef, constraints: Any) -> None:
