@@ -1,6 +1,6 @@
 """How long each builtin holds the event loop, with values of several megabytes: processor time between two looks at the clock.
 
-    python -m bench.calls [--match PATTERN] [--part K/N] [--over MS]
+    python -m bench.calls [--match PATTERN] [--part K/N] [--over MS] [--keep FILE]
 
 Every builtin of the registry is called, with each argument that can grow long in turn and all at once, in several shapes of each
 type (many short items, one long one, another width, nested …); an aggregate has many rows of short values and some rows of long ones. So are text
@@ -17,18 +17,26 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import json
+import os
+import platform
 import re
 import resource
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, cast
 
 from engine import accounts
+from engine.catalog.virtual import VirtualCatalog
+from engine.database import Database
+from engine.preload import preload
 from pgwire import give_way, release
 from pgwire.bounded import bounded
 from pgwire.codecs import hstore, registry
@@ -51,13 +59,15 @@ FEW_PAGES: Final = 50
 BRANCHES: Final = 60
 KEYS: Final = 400_000
 """Of an object: more than a dict takes in before all are moved, 15 ms."""
-MOST_S: Final = 1.5
+MOST_S: Final = 0.7
 """Processor time after which a call is given up; a loop without a look after twice as long."""
 
 ROWS: Final = 100_000
 """Rows of short values that an aggregate has."""
 BATCH: Final = 1024
 """Rows that it is given at once, where it takes many."""
+COLLECTED: Final = 50
+"""Calls after which what refers to itself is freed: errors have the frames that have them."""
 NOT_CALLED: Final = {
     "pg_sleep": "waits",
     "pg_sleep_for": "waits",
@@ -304,10 +314,10 @@ def watched() -> Iterator[Watch]:
     except Stopped:
         watch.found.failed = "stopped"
     except Exception as error:  # whatever a builtin raises of such values is an answer
-        watch.found.failed = f"{type(error).__name__}: {error}"[:60]
         release.release_error(error)
         try:
             watch.look()
+            watch.found.failed = f"{type(error).__name__}: {error}"[:60]
         except Stopped:
             watch.found.failed = "stopped"
     finally:
@@ -373,6 +383,10 @@ class Left:
     def add(self, reason: str, signature: str) -> None:
         """Note one."""
         self.reasons.setdefault(reason, []).append(signature)
+
+    def sorted(self) -> dict[str, list[str]]:
+        """Return them in order."""
+        return {reason: sorted(signatures) for reason, signatures in sorted(self.reasons.items())}
 
     def show(self) -> None:
         """Print them."""
@@ -475,6 +489,7 @@ def forms() -> Iterator[tuple[str, Callable[[], Found]]]:
 
 
 async def _session() -> Any:
+    preload(VirtualCatalog(cast("Database", None)))  # what a server does ahead
     database = await open_database(MemoryDisk())
     session = Session(database, 1)
     await session.run("SELECT 1")
@@ -489,8 +504,9 @@ def judged(found: Found) -> float:
     return taken - found.pages * max(machine.speed().page_us - PAGE_US, 0) / 1000
 
 
-async def walk(match: str, part: int, parts: int, over_ms: float) -> None:
-    """Call everything and print what is long."""
+async def walk(match: str, part: int, parts: int, over_ms: float, kept: Path | None) -> None:
+    """Call everything and print what is long; ``kept``: where the figures go."""
+    long_ones: list[dict[str, Any]] = []
     session = await _session()
     accounts.return_large(256 << 20)
     wanted = re.compile(match)
@@ -506,6 +522,16 @@ async def walk(match: str, part: int, parts: int, over_ms: float) -> None:
             found = run()
             count += 1
             if judged(found) >= over_ms:
+                long_ones.append(
+                    {
+                        "call": name,
+                        "ms": round(judged(found), 1),
+                        "pages": found.pages,
+                        "from": found.began,
+                        "to": found.ended,
+                        "ended": found.failed,
+                    }
+                )
                 print(
                     f"{found.seconds * 1000:7.1f} ms {found.pages:6d} pages  {name}  {found.began} to {found.ended} {found.failed}",
                     flush=True,
@@ -516,8 +542,22 @@ async def walk(match: str, part: int, parts: int, over_ms: float) -> None:
                 await asyncio.sleep(0)
             if release._minded.held:
                 await asyncio.sleep(2 * release.LOOK_S)
+            if not count % COLLECTED:
+                gc.collect()
     if not part:
         left.show()
+    if kept is not None:
+        figures = {
+            "commit": subprocess.run(
+                ["git", "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, check=True
+            ).stdout.strip(),
+            "machine": f"{os.cpu_count()} processors, {platform.machine()}",
+            "unit": f"milliseconds of processor time between two looks at the clock, {over_ms:g} and more",
+            "calls": count,
+            "long": long_ones,
+            "not called": left.sorted(),
+        }
+        kept.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"{count} calls, pages at {machine.speed().page_us} us")
 
 
@@ -526,11 +566,12 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m bench.calls", description=__doc__)
     options.add_argument("--match", default="", help="a pattern of names")
     options.add_argument("--part", default="0/1", help="K/N: each Nth call, from the Kth on")
+    options.add_argument("--keep", type=Path, metavar="FILE", help="where the figures go")
     options.add_argument("--over", type=float, default=6.0, metavar="MS", help="what is printed")
     given = options.parse_args()
     part, _, parts = given.part.partition("/")
     print(f"pages at {machine.speed().page_us} us")
-    asyncio.run(walk(given.match, int(part), int(parts), given.over))
+    asyncio.run(walk(given.match, int(part), int(parts), given.over, given.keep))
 
 
 if __name__ == "__main__":

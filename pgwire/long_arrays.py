@@ -22,6 +22,8 @@ PIECE: Final = 1 << 15
 """Items of one call of C: a third of a millisecond."""
 LONG: Final = 2 * PIECE
 """What is shorter is one call of C."""
+_KEYS: Final = 1 << 12
+"""Keys that are compared at once: each may be a tuple of tuples."""
 
 Items = Sequence[Any]
 
@@ -90,13 +92,13 @@ def holds(items: Items, item: Any) -> bool:
     return any(item in piece for piece in _pieces((items,)))
 
 
-def differ(a: Items, b: Items) -> tuple[Items, Items]:
+def differ(a: Items, b: Items, size: int = PIECE) -> tuple[Items, Items]:
     """Return what ``a`` and ``b`` are compared by: themselves where they are short, else the first pieces that are not equal."""
     least = min(len(a), len(b))
     if least < LONG:
         return a, b
-    for at in range(0, least, PIECE):
-        x, y = a[at : at + PIECE], b[at : at + PIECE]
+    for at in range(0, least, size):
+        x, y = a[at : at + size], b[at : at + size]
         if x != y:
             return x, y
         give_way()
@@ -106,6 +108,54 @@ def differ(a: Items, b: Items) -> tuple[Items, Items]:
 def equal(a: Items, b: Items) -> bool:
     """Return ``a == b``."""
     return len(a) == len(b) and operator.eq(*differ(a, b))
+
+
+class Ordered:
+    """Many items as a key of a sort or of a hash: compared with others of its kind piece by piece."""
+
+    __slots__ = ("_hash", "_items")
+
+    def __init__(self, items: tuple[Any, ...]) -> None:
+        self._items = items
+        self._hash: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is Ordered and self._equals(other)
+
+    def _equals(self, other: Any) -> bool:
+        a, b = self._items, other._items
+        return len(a) == len(b) and operator.eq(*differ(a, b, _KEYS))
+
+    def __lt__(self, other: Ordered | tuple[Any, ...]) -> bool:
+        a, b = differ(self._items, _items(other), _KEYS)
+        return tuple(a) < tuple(b)
+
+    def __gt__(self, other: Ordered | tuple[Any, ...]) -> bool:
+        a, b = differ(self._items, _items(other), _KEYS)
+        return tuple(a) > tuple(b)
+
+    def __le__(self, other: Ordered | tuple[Any, ...]) -> bool:
+        return not self > other
+
+    def __ge__(self, other: Ordered | tuple[Any, ...]) -> bool:
+        return not self < other
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            found = 0
+            for piece in _pieces((self._items,)):
+                found = hash((found, piece))
+            self._hash = found
+        return self._hash
+
+
+def _items(key: Ordered | tuple[Any, ...]) -> Items:
+    return key._items if isinstance(key, Ordered) else key
+
+
+def ordered(items: tuple[Any, ...]) -> Any:
+    """Return what sorts and hashes as the tuple does, also beside others: the tuple itself where it is short."""
+    return items if len(items) < LONG else Ordered(items)
 
 
 def _pieces(parts: Iterable[Items], start: int = 0, end: int | None = None) -> Iterator[Items]:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, ItemsView, Iterable, Iterator, KeysView, M
 from typing import Any, Final
 
 from pgwire.give_way import give_way
+from pgwire.long_values import LONG
 from pgwire.release import mind_long
 
 MANY: Final = 1 << 16
@@ -136,7 +137,7 @@ def gathered(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for number, (key, value) in enumerate(pairs):
         found[key] = value
-        if not number % _PIECE:
+        if not number % _PIECE or (type(key) is str and len(key) >= LONG):  # whose hash takes a millisecond
             give_way()
             found = grown(found)
     return mind_long(found) if type(found) is dict else found

@@ -479,6 +479,23 @@ def compared(a: str, b: str) -> int:
     return (a > b) - (a < b)
 
 
+class Ordered:
+    """A long text as a key of a sort: compared with others of its kind piece by piece, by code points."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __lt__(self, other: Ordered) -> bool:
+        return compared(self._text, other._text) < 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ordered) and equal(self._text, other._text)
+
+    __hash__ = None  # type: ignore[assignment]  # it is sorted by, no more
+
+
 # --- texts and bytes ------------------------------------------------------------------------------
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from engine.catalog.pg_catalog import has_triggers
 from engine.catalog.virtual import RowDict, by_index_oid, by_name, by_oid, of_each, relation
 from engine.connection.setting_classes import EFFECTIVE, REASONS
 from engine.connection.setting_defs import OURS, PLPGSQL
-from pgwire.codecs.zone import ABBREVIATIONS, abbreviation_offset_at
+from pgwire.codecs.zone import ABBREVIATIONS, abbreviation_offset_at, names
 from pgwire.give_way import give_way
 from planner.builtins.named_constants import as_literals_are, with_names
 from planner.builtins.system_definitions import reader_of, view_text
@@ -251,7 +251,7 @@ def pg_timezone_abbrevs(session: Session) -> Iterator[RowDict]:
 def pg_timezone_names(session: Session) -> Iterator[RowDict]:
     """Yield pg_timezone_names at the transaction's time."""
     now = datetime.fromtimestamp(session.transaction_time_us / 1e6, UTC)
-    for name in sorted(available_timezones()):
+    for name in sorted(names().values()):
         give_way()
         local = now.astimezone(ZoneInfo(name))
         offset = local.utcoffset() or timedelta()

@@ -17,7 +17,19 @@ from pgwire.codecs import json_long, numeric
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
 from pgwire.give_way import give_way, outside, paced, paced_iter
-from pgwire.long_values import encoded, find, in_order, joined, joined_bytes, joined_up, mapped, run_end
+from pgwire.long_values import (
+    LONG,
+    Ordered,
+    encoded,
+    find,
+    in_order,
+    joined,
+    joined_bytes,
+    joined_up,
+    mapped,
+    run_end,
+    utf8_length,
+)
 from pgwire.release import mind_long
 
 Json: TypeAlias = Any
@@ -125,10 +137,10 @@ def _escaped(text: str) -> str:
     return text
 
 
-def key_order(key: str) -> tuple[int, bytes]:
-    """Return what orders jsonb keys: length in bytes, then bytes."""
-    data = encoded(key)
-    return len(data), data
+def key_order(key: str) -> tuple[int, str | Ordered]:
+    """Return what orders jsonb keys: length in bytes, then bytes, which is the order of code points."""
+    size = utf8_length(key)
+    return size, key if size < LONG else Ordered(key)
 
 
 def _member(key: str, value: Json) -> str:

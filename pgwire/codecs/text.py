@@ -65,7 +65,7 @@ def clip_bytes(text: str, limit: int) -> str:
     """Return the longest prefix of whole characters that fits ``limit`` bytes."""
     if len(text) * 4 <= limit:
         return text
-    data = long.encoded(text)
+    data = long.encoded(text[: limit + 1])
     return text if len(data) <= limit else data[:limit].decode("utf-8", "ignore")
 
 
@@ -90,7 +90,7 @@ def parse_char(text: str) -> str:
         return _char(code)
     if not text:
         return ""
-    return _char(text.encode("utf-8")[0])
+    return _char(text[0].encode("utf-8")[0])
 
 
 def _char(code: int) -> str:

@@ -21,7 +21,7 @@ from pgwire.bounded import alike
 from pgwire.codecs import domain, interval, numeric
 from pgwire.codecs.domain import EPOCH_2000_US, TIMESTAMP_INFINITY, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE
 from pgwire.codecs.errors import DataError
-from pgwire.long_values import padded
+from pgwire.long_values import bare, cut, padded
 
 _FULL_PRECISION: Final = 0xFFFF
 
@@ -61,9 +61,9 @@ def apply_varchar(value: str, typmod: int, explicit: bool = False) -> str:
     length = typmod - 4
     if len(value) <= length:
         return value
-    if not explicit and value[length:].strip(" "):
+    if not explicit and bare(value, length, len(value), " ", left=False)[1] > length:
         raise DataError("22001", f"value too long for type character varying({length})")
-    return value[:length]
+    return cut(value, 0, length)
 
 
 def apply_bpchar(value: str, typmod: int, explicit: bool = False) -> str:
@@ -71,9 +71,9 @@ def apply_bpchar(value: str, typmod: int, explicit: bool = False) -> str:
     length = typmod - 4
     if len(value) <= length:
         return padded(value, length)
-    if not explicit and value[length:].strip(" "):
+    if not explicit and bare(value, length, len(value), " ", left=False)[1] > length:
         raise DataError("22001", f"value too long for type character({length})")
-    return value[:length]
+    return cut(value, 0, length)
 
 
 def apply_bit(value: str, typmod: int, explicit: bool = False) -> str:
@@ -82,7 +82,7 @@ def apply_bit(value: str, typmod: int, explicit: bool = False) -> str:
         return value
     if not explicit:
         raise DataError("22026", f"bit string length {len(value)} does not match type bit({typmod})")
-    return padded(value[:typmod], typmod, "0")
+    return padded(cut(value, 0, typmod), typmod, "0")
 
 
 def apply_varbit(value: str, typmod: int, explicit: bool = False) -> str:
@@ -91,7 +91,7 @@ def apply_varbit(value: str, typmod: int, explicit: bool = False) -> str:
         return value
     if not explicit:
         raise DataError("22001", f"bit string too long for type bit varying({typmod})")
-    return value[:typmod]
+    return cut(value, 0, typmod)
 
 
 def round_half_away(value: int, unit: int) -> int:

@@ -16,8 +16,8 @@ from typing import Any
 from pgwire import long_dicts
 from pgwire.codecs.array import around, array_shape
 from pgwire.codecs.domain import TUPLE_TYPES
-from pgwire.codecs.json import quote
-from pgwire.give_way import paced
+from pgwire.codecs.json import key_order, quote
+from pgwire.give_way import give_way, paced
 from pgwire.long_arrays import tupled
 from pgwire.long_values import in_order, joined, joined_bytes
 from pgwire.release import release
@@ -142,7 +142,9 @@ class ExactMoments:
         self.total = context.add(Decimal(self.total) if self.total.__class__ is int else self.total, value)
         if self.want_squares:
             squares = Decimal(self.squares) if self.squares.__class__ is int else self.squares
-            self.squares = context.add(squares, context.multiply(value, value))
+            if value.__sizeof__() > numeric.FEW_BYTES:
+                give_way()
+            self.squares = context.add(squares, numeric.product(value, value))
 
     def many(self, values: list[Any]) -> None:
         """Take a batch: integers are summed at once."""
@@ -175,13 +177,13 @@ def _spread(sample: bool, root: bool) -> Callable[[int, Decimal, Decimal], Decim
         if not total.is_finite() or not squares.is_finite():
             return numeric.NAN
         context = numeric.EXACT
-        top = context.subtract(context.multiply(Decimal(n), squares), context.multiply(total, total))
+        top = context.subtract(context.multiply(Decimal(n), squares), numeric.product(total, total))
         if top <= 0:
             return Decimal(0)
         bottom = Decimal(n * (n - 1) if sample else n * n)
         scale = numeric.div_scale(top, bottom)
         variance = numeric.divided(top, bottom, scale)
-        return numeric.sqrt_at(variance, scale) if root else variance
+        return numeric.checked(numeric.sqrt_at(variance, scale) if root else variance)
 
     return finish
 
@@ -478,13 +480,18 @@ class JsonObjectAgg:
         members, begin, colon, end = self.items, "{ ", " : ", " }"
         if self.binary:
             last = long_dicts.gathered(self.items)
-            keys = in_order(list(last), key=lambda k: (len(k.encode()), k.encode()))
+            keys = in_order(list(last), key=key_order)
             members, begin, colon, end = [(k, last[k]) for k in paced(keys)], "{", ": ", "}"
             release(keys)
         foresee(sum(len(k) + len(v) + 6 for k, v in paced(members)))
-        parts = [f"{quote(k)}{colon}{v}" for k, v in paced(members)]
+        parts = [begin]
         try:
-            return joined((begin, joined(parts, ", "), end))
+            for key, value in paced(members):
+                if len(parts) > 1:
+                    parts.append(", ")
+                parts += (quote(key), colon, value)
+            parts.append(end)
+            return joined(parts)
         finally:
             release(parts)
             if self.binary:

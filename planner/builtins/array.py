@@ -313,23 +313,15 @@ def _overlaps(a: Array, b: Array, *, types: Types) -> bool:
 def _compare(test: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def function(a: Array, b: Array, *, types: Types) -> Any:
         key = sort_key(types[0])
-        return test(a, b) if key is None else test(*_decisive(key(a), key(b)))
+        return test(a, b) if key is None else test(key(a), key(b))
 
     return function
-
-
-def _decisive(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return what keys of arrays are compared by: of long ones the items that differ first, and the shapes."""
-    if type(a) is not tuple or type(b) is not tuple:
-        return a, b
-    x, y = long_arrays.differ(a[0], b[0])
-    return (x, *a[1:]), (y, *b[1:])
 
 
 def _choose(larger: bool) -> Callable[..., Array]:
     def function(a: Array, b: Array, *, types: Types) -> Array:
         key = sort_key(types[0])
-        x, y = (a, b) if key is None else _decisive(key(a), key(b))
+        x, y = (a, b) if key is None else (key(a), key(b))
         return a if (x > y if larger else x < y) else b
 
     return function

@@ -11,14 +11,17 @@ by their length of 30-day months; arrays element by element, then by dimensions;
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
+from pgwire import long_arrays
 from pgwire.bounded import lower_bounds
 from pgwire.codecs import json_long
 from pgwire.codecs.array import dimensions, flatten
+from pgwire.codecs.json import key_order
 from pgwire.codecs.ranges import comparable, range_type
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced, paced_iter
@@ -81,7 +84,19 @@ def _array_key(element: Key | None, tuples: bool) -> Key:
         keyed = tupled(
             gathered((1, 0) if x is None else (0, x if element is None else element(x)) for x in paced(items))
         )
-        return keyed, len(shape), shape, lower_bounds(value, len(shape))
+        return long_arrays.ordered(keyed), len(shape), shape, lower_bounds(value, len(shape))
+
+    return key
+
+
+def _plain_array_key(tuples: bool) -> Key:
+    """Return the equality key of arrays of what is its own key: the value itself, if it has few elements."""
+    keyed = _array_key(None, tuples)
+
+    def key(value: tuple[Any, ...]) -> Any:
+        if not value or (len(value) < long_arrays.LONG and (tuples or value[0].__class__ is not tuple)):
+            return value
+        return keyed(value) if math.prod(dimensions(value, tuples)) >= long_arrays.LONG else value
 
     return key
 
@@ -127,7 +142,7 @@ def _json_rank(value: Any) -> Any:
         return (4, len(value), mind_long([_json_rank(x) for x in paced(value)]))
     if isinstance(value, dict):
         items = gathered(paced_iter(value.items()))
-        pairs = mind_long(in_order(items, lambda item: (len(item[0].encode()), item[0])))
+        pairs = mind_long(in_order(items, lambda item: key_order(item[0])))
         return (_OBJECT_RANK, len(pairs), mind_long([(key, _json_rank(item)) for key, item in paced(pairs)]))
     return (2, value)
 
@@ -249,10 +264,9 @@ def hash_key(oid: int) -> Key | None:
     fact = facts().types.get(oid)
     if fact is not None and fact.element and (fact.category == "A" or fact.element == RECORD):
         element = hash_key(fact.element)
-        if element is None:
-            return None
         kind = facts().types.get(fact.element)
-        return _array_key(element, kind is not None and kind.name in ("interval", "timetz", "record"))
+        tuples = kind is not None and kind.name in ("interval", "timetz", "record")
+        return _plain_array_key(tuples) if element is None else _array_key(element, tuples)
     return _key_by_kind(oid, fact)
 
 

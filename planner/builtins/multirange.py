@@ -72,6 +72,8 @@ def spans_contain(a: Spans, b: Spans) -> bool:
     for span in paced(b):
         while i < len(a) and a[i][1].key < span[0].key:
             i += 1
+            if not i % PACE:
+                give_way()
         if i == len(a) or not contains(a[i], span):
             return False
     return True
@@ -84,8 +86,10 @@ def spans_minus(type_: RangeType, a: Spans, b: Spans) -> list[Span]:
     for low, high in paced(a):
         while first < len(b) and b[first][1].key < low.key:
             first += 1
+            if not first % PACE:
+                give_way()
         rest: Span | None = (low, high)
-        for number in range(first, len(b)):
+        for number in paced(range(first, len(b))):
             other = b[number]
             if rest is None or other[0].key > rest[1].key:
                 break

@@ -42,7 +42,7 @@ MAX_RESULT_SCALE = 2000
 MAX_SHOWN_SCALE = 16383
 MAX_WEIGHT = 131071
 
-ZERO, ONE = Decimal(0), Decimal(1)
+ZERO, ONE, TWO = Decimal(0), Decimal(1), Decimal(2)
 NAN, INF, NEG_INF = Decimal("NaN"), Decimal("Infinity"), Decimal("-Infinity")
 _UNIT = [Decimal(1).scaleb(-i) for i in range(101)]
 LOG10_E = 0.434294481903252
@@ -51,6 +51,12 @@ LARGE: Final = (
 )
 MANY_DIGITS: Final = 400  # of logarithms and powers of e, which take much longer
 MANY_FACTORS: Final = 4_000
+FEW_BYTES: Final = 600
+"""Of a number with which sums and products take microseconds."""
+LARGE_FACTORS: Final = 30_000
+"""Bytes of operands whose product takes some milliseconds."""
+MANY_PLACES: Final = 20_000
+"""Places before the point, of two factors together."""
 
 
 def _bytes_of(*values: Decimal) -> int:
@@ -58,9 +64,16 @@ def _bytes_of(*values: Decimal) -> int:
     return sum(value.__sizeof__() for value in values)
 
 
+def exponent_of(x: Decimal) -> int | str:
+    """Return ``x.as_tuple().exponent``, which of very many digits makes an integer each."""
+    if x.adjusted() >= MANY_DIGITS:
+        x = EXACT.multiply(x, ZERO)
+    return x.as_tuple().exponent
+
+
 def scale_of(x: Decimal) -> int:
     """Return the display scale (0 for NaN and infinities)."""
-    exponent = x.as_tuple().exponent
+    exponent = exponent_of(x)
     return -exponent if isinstance(exponent, int) and exponent < 0 else 0
 
 
@@ -79,8 +92,7 @@ def checked(x: Decimal) -> Decimal:
             give_way()  # to compute it took milliseconds
         if x.same_quantum(ONE):
             return x
-        exponent = cast("int", x.as_tuple().exponent)
-        if exponent > 0:
+        if cast("int", exponent_of(x)) > 0:
             return EXACT.quantize(x, ONE)
     return x
 
@@ -115,17 +127,35 @@ def sub(a: Decimal, b: Decimal) -> Decimal:
 
 def mul(a: Decimal, b: Decimal) -> Decimal:
     """Return a * b; scales add up."""
+    if (places := a.adjusted() + b.adjusted()) > MANY_PLACES:
+        if places > MAX_WEIGHT:  # of what is finite
+            raise overflow()
+        return checked(product(a, b))
     r = EXACT.multiply(a, b)
     if r and r.adjusted() < 1000:
         return r if scale_of(r) <= MAX_SHOWN_SCALE else rounded(r, MAX_SHOWN_SCALE)
     return checked(r)
 
 
+_FIRST: Final = Context(prec=16, rounding=ROUND_DOWN, Emin=MIN_EMIN, Emax=MAX_EMAX, clamp=0, traps=[])
+
+
+def first_digits(x: Decimal) -> tuple[int, ...]:
+    """Return the first digits of ``x``: all, or 16."""
+    return _FIRST.plus(x).as_tuple().digits
+
+
+@outside(LARGE_FACTORS, weigh=_bytes_of)
+def product(a: Decimal, b: Decimal) -> Decimal:
+    """Return a * b with all its digits."""
+    return EXACT.multiply(a, b)
+
+
 def leading(x: Decimal) -> tuple[int, int]:
     """Return (weight, first digit) in base 10000; (0, 0) for zero."""
     if not x:
         return 0, 0
-    digits = x.as_tuple().digits
+    digits = first_digits(x)
     adjusted = x.adjusted()
     weight = adjusted // 4
     count = adjusted - 4 * weight + 1
@@ -294,7 +324,7 @@ def ln_weight(x: Decimal) -> int:
     weight, first = leading(x)
     shift = weight * 4
     digits = first
-    exact = x.as_tuple().digits
+    exact = first_digits(x)
     if len(exact) > x.adjusted() - 4 * weight + 1:
         _, both = weight, 0
         count = x.adjusted() - 4 * weight + 5
@@ -407,7 +437,7 @@ def power(a: Decimal, b: Decimal) -> Decimal:
         return _power_int(a, int(b))
     if not a:
         return ZERO.scaleb(-MIN_SIGNIFICANT)
-    negative = a < 0 and int(b) % 2 == 1
+    negative = a < 0 and _is_odd(b)
     a = a.copy_abs()  # all its digits
     estimate = float(_context(24).multiply(_ln(a, 24), b))
     if abs(estimate) > MAX_RESULT_SCALE * 3.01:
@@ -433,8 +463,11 @@ def _power_infinite(a: Decimal, b: Decimal) -> Decimal:
         return INF if grows else ZERO
     if b < 0:
         return ZERO
-    odd = b == b.to_integral_value(ROUND_DOWN) and int(b) % 2 == 1
-    return NEG_INF if a < 0 and odd else INF
+    return NEG_INF if a < 0 and _is_odd(b) else INF
+
+
+def _is_odd(x: Decimal) -> bool:
+    return EXACT.remainder(x.copy_abs(), TWO) == 1
 
 
 def _power_int(a: Decimal, n: int) -> Decimal:
@@ -506,7 +539,7 @@ def trim_scale(a: Decimal) -> Decimal:
     if not a:
         return ZERO
     r = a.normalize(EXACT)
-    return r if cast("int", r.as_tuple().exponent) <= 0 else r.quantize(ONE, ROUND_DOWN, EXACT)
+    return r if cast("int", exponent_of(r)) <= 0 else r.quantize(ONE, ROUND_DOWN, EXACT)
 
 
 def factorial(n: int) -> Decimal:
@@ -539,7 +572,7 @@ def width_bucket(operand: Decimal, low: Decimal, high: Decimal, count: int) -> i
     if operand >= high if rising else operand <= high:
         return check4(count + 1)
     position = EXACT.multiply(EXACT.subtract(operand, low), Decimal(count))
-    return int(EXACT.divide_int(position, EXACT.subtract(high, low))) + 1
+    return int(_divide_int(position, EXACT.subtract(high, low))) + 1
 
 
 MOST_DIGITS: Final = 20

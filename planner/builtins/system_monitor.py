@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.network import address_of
+from pgwire.long_arrays import holds
 from planner import extensions
 from planner.acl import inherited
 from planner.builtins.reg import find_relation
@@ -456,7 +457,7 @@ def _register() -> None:
     session_form("pg_safe_snapshot_blocking_pids(int4)", lambda session, pid: ())
     session_form(
         "pg_isolation_test_session_is_blocked(int4,_int4)",
-        lambda session, pid, others: not set(session.system.blocking_pids(pid)).isdisjoint(others),
+        lambda session, pid, others: any(holds(others, x) for x in session.system.blocking_pids(pid)),
     )
     session_form("age(xid)", xid_age)
     session_form("current_query()", lambda session: session.system.query_text)

@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pgwire.codecs import tsquery
+from pgwire.codecs.int import parse_int4
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.tsquery import Item, Word
 from pgwire.codecs.tsvector import limited
 from pgwire.give_way import give_way, paced
+from pgwire.long_values import cut, joined, run_end, utf8_length
 from planner.errors import SqlError
 from planner.textsearch.dictionaries import MAX_WORD_BYTES, Configuration
 from planner.textsearch.match import NO, YES, Match, execute
@@ -31,9 +33,15 @@ _COMPOUND: Final = _types("url", "numhword", "asciihword", "hword")
 _NO_WORD: Final = _COMPOUND | _types("blank", "tag")
 _NO_END: Final = _NO_WORD | _types("sfloat", "version", "float", "int", "uint", "protocol", "entity")
 _TRUE: Final = frozenset(("1", "on", "true", "t", "y", "yes"))
-_OPTION: Final = re.compile(
-    r"""\s*([A-Za-z_]\w*)\s*=\s*(?:"((?:[^"]|"")*)"|'((?:[^']|'')*)'|([^,'"]*?))\s*(?:,|\Z)"""
-)
+_SPACES: Final = re.compile(r"\s*")
+_GAP: Final = re.compile(r"[\s,]*")
+_NAME: Final = re.compile(r"[^\s=]*")
+_BARE: Final = re.compile(r"[^\s,]*")
+_WITHIN: Final = {'"': re.compile('[^"]*'), "'": re.compile(r"[^'\\]*")}
+"""By the mark that a value stands in: what means itself there. What else there is means itself, too, once where it is doubled."""
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_LONGEST: Final = 32
+"""Characters of a name or a value that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,30 +77,79 @@ _NUMBERS: Final = {
 _TEXTS: Final = {"startsel": "start", "stopsel": "stop", "fragmentdelimiter": "delimiter"}
 
 
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    """Yield names and values of ``name = value, name = "value"``: SqlError 42601."""
+    at = run_end(_GAP, text, 0)
+    while at < len(text):
+        give_way()
+        if text[at] == '"':
+            name, at = _quoted(text, at)
+        else:
+            end = run_end(_NAME, text, at + 1)
+            name, at = cut(text, at, end), end
+        at = run_end(_SPACES, text, at)
+        if text[at : at + 1] != "=":
+            raise _invalid(text)
+        at = run_end(_SPACES, text, at + 1)
+        if at == len(text):
+            raise _invalid(text)
+        if text[at] == "E" and text[at + 1 : at + 2] == "'":
+            at += 1
+        if text[at] in _WITHIN:
+            value, at = _quoted(text, at)
+        else:
+            end = run_end(_BARE, text, at + 1)
+            value, at = _bare(cut(text, at, end)), end
+        yield name, value
+        at = run_end(_GAP, text, at)
+
+
+def _quoted(text: str, at: int) -> tuple[str, int]:
+    """Return what stands between two marks, and where it has ended: SqlError 42601."""
+    mark, parts = text[at], list[str]()
+    inside = _WITHIN[mark]
+    at += 1
+    while True:
+        end = run_end(inside, text, at)
+        parts.append(cut(text, at, end))
+        if end == len(text):
+            raise _invalid(text)
+        found = text[end]
+        doubled = text[end + 1 : end + 2] == found
+        if found == mark and not doubled:
+            return joined(parts), end + 1
+        parts.append(found)
+        at = end + 1 + doubled
+        give_way()
+
+
+def _bare(value: str) -> str:
+    """Return what a value without marks means: of an integer, what is printed of it."""
+    if len(value) < _LONGEST and _INTEGER.fullmatch(value) and -(1 << 31) <= int(value) < 1 << 31:
+        return str(int(value))
+    return value
+
+
+def _lowered(text: str) -> str:
+    """Return a text in small letters; nothing for one that is too long to be known."""
+    return text.lower() if len(text) < _LONGEST else ""
+
+
+def _invalid(text: str) -> SqlError:
+    return SqlError("42601", quoting("invalid parameter list format: ", text))
+
+
 def read_options(text: str) -> Options:
     """Read ``MaxWords=5, StartSel="<i>"``: SqlError 22023, 22P02, 42601."""
     found: dict[str, Any] = {}
-    at = 0
-    while text[at:].strip():
-        match = _OPTION.match(text, at)
-        if match is None:
-            raise SqlError("42601", quoting("invalid parameter list format: ", text))
-        at = match.end()
-        name, lowered = match[1], match[1].lower()
-        value = match[4]
-        if match[2] is not None:
-            value = match[2].replace('""', '"')
-        elif match[3] is not None:
-            value = match[3].replace("''", "'")
-        if lowered in _NUMBERS:
-            try:
-                found[_NUMBERS[lowered]] = int(value)
-            except ValueError:
-                raise SqlError("22P02", quoting("invalid input syntax for type integer: ", value)) from None
-        elif lowered in _TEXTS:
-            found[_TEXTS[lowered]] = value
-        elif lowered == "highlightall":
-            found["highlight_all"] = value.lower() in _TRUE
+    for name, value in list(_pairs(text)):  # what is no list at all is said first
+        known = _lowered(name)
+        if known in _NUMBERS:
+            found[_NUMBERS[known]] = parse_int4(value)
+        elif known in _TEXTS:
+            found[_TEXTS[known]] = value
+        elif known == "highlightall":
+            found["highlight_all"] = _lowered(value) in _TRUE
         else:
             raise SqlError("22023", quoting("unrecognized headline parameter: ", name))
     return Options(**found)
@@ -133,7 +190,7 @@ class _Document:
         at = 0
         for type_, token in tokens(text):
             give_way()
-            if len(token.encode("utf-8")) > MAX_WORD_BYTES:
+            if utf8_length(token) > MAX_WORD_BYTES:
                 continue
             found = _Token(type_, token, limited(at + 1))
             self.tokens.append(found)
@@ -219,7 +276,7 @@ class _Document:
                     parts += (options.start, token.text, options.stop) if token.selected else (token.text,)
             elif not token.repeated:
                 within = False
-        return "".join(parts)
+        return joined(parts)
 
 
 # -- one stretch ----------------------------------------------------------------------------------------

@@ -46,3 +46,25 @@ def test_comparing(ways: list[None]) -> None:
         assert (a < b, a == b) == (items < other, items == other)
         assert long.equal(items, other) is (items == other)
     assert ways
+
+
+def test_keys_sort_and_hash_as_the_items_do(ways: list[None]) -> None:
+    items = tuple(range(N))
+    others = (
+        items[:-1],
+        (*items, 0),
+        (*items[:-1], 0),
+        (*items[:-1], N),
+        (-1, *items[1:]),
+        items[:5],
+        (*items,),
+    )
+    key = long.ordered(items)
+    for other in others:
+        beside = long.ordered(other)
+        assert (key < beside, key > beside, key == beside) == (items < other, items > other, items == other)
+        assert (beside < key, beside > key, beside == key) == (other < items, other > items, items == other)
+        assert (key <= beside, key >= beside) == (items <= other, items >= other)
+        assert (hash(key) == hash(beside)) is (items == other)
+    assert len(ways) > 5 * N // long.PIECE
+    assert long.ordered(items[:5]) == items[:5]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pgwire import long_values as long
+from pgwire.codecs import json
 
 LETTERS = ("ab", "abé", "aé日", "a😀", "ab日😀é")
 
@@ -136,3 +137,25 @@ def test_bytes_that_are_no_text() -> None:
         data[rng.randrange(len(data))] = rng.randrange(256)
         found, expected = outcome(long.decoded, bytes(data)), outcome(bytes.decode, bytes(data))
         assert found == expected
+
+
+def test_long_keys_are_in_the_order_of_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long, "PIECE", 16)
+    monkeypatch.setattr(json, "LONG", 64)
+    texts = [
+        "b" * 200,
+        "a" * 200,
+        "a" * 199 + "b",
+        "ä" * 100,
+        "ä" * 99 + "ab",
+        "z",
+        "a" * 63,
+        "b" * 64,
+        "a" * 64,
+    ]
+    in_bytes = sorted(texts, key=lambda text: (len(text.encode()), text.encode()))
+    assert sorted(texts, key=json.key_order) == in_bytes
+    looks: list[None] = []
+    monkeypatch.setattr(long, "give_way", lambda: looks.append(None))
+    assert json.key_order("a" * 200) == json.key_order("a" * 199 + "a")
+    assert len(looks) > 10

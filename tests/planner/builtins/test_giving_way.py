@@ -30,7 +30,7 @@ from planner.builtins import (
 from planner.builtins import tsquery as tsqueries
 from planner.facts import facts
 from planner.geometry import polygons
-from planner.textsearch import match, parser, rank, rewrite
+from planner.textsearch import headline, match, parser, rank, rewrite
 from planner.textsearch.dictionaries import built_in_configuration
 from planner.textsearch.make import plain_query
 from planner.textsearch.parser import tokens
@@ -71,6 +71,13 @@ def of_members(binary: bool) -> str | None:
     return state.result()
 
 
+def spans(literal: str) -> list[ranges.Span]:
+    return ranges.unpack_multirange(value("int4multirange", literal))
+
+
+SPANS = spans("{" + ",".join(f"[{n}0,{n}5)" for n in range(4_000)) + "}")
+
+
 OPERATORS = (Word("a"), *(item for n in range(1_000) for item in (Word(f"w{n}"), Operator(OR))))
 MANY = "|".join(f"w{n}" for n in range(200))
 BUILTIN = tsqueries._FUNCTIONS
@@ -103,6 +110,11 @@ LONG: list[tuple[str, Callable[[], object], int]] = [
     ("initcap", lambda: text.initcap("ab " * 20_000), 10),
     ("translate", lambda: text.translate("abc" * 50_000, "a", "b"), 3),
     ("base64", lambda: bytea.decode("YWFh" * 10_000, "base64"), 30),
+    ("options of a headline", lambda: headline.read_options("StartSel=" + "a" * 9_000_000), 9),
+    ("many options", lambda: headline.read_options("MinWords=1 " * 1_000), 1_000),
+    ("ranges before others", lambda: multirange.spans_contain(SPANS, SPANS[-1:]), 60),
+    ("ranges behind others", lambda: multirange.spans_minus(ranges.range_type(3904), SPANS[-1:], SPANS), 60),
+    ("ranges in one", lambda: multirange.spans_minus(ranges.range_type(3904), spans("{[0,90000)}"), SPANS), 60),
     ("LIKE of bytes", lambda: bytea.like(b"ab" * 5_000, b"%" + b"a_" * 300 + b"c%"), 5),
 ]  # fmt: skip
 
@@ -123,9 +135,16 @@ def test_loops_look_at_the_clock(
     assert looks >= least
 
 
+def squares(item: Decimal) -> None:
+    aggregates.ExactMoments(aggregates._average, True).step(item)
+
+
 LARGE = Decimal("7" * 90_000)
 ELSEWHERE: list[tuple[str, Callable[[], object]]] = [
     ("division", lambda: numeric.div(LARGE, Decimal("3" * 9_000))),
+    ("product", lambda: numeric.mul(Decimal("7" * 60_000), Decimal("7" * 60_000))),
+    ("square", lambda: squares(LARGE)),
+    ("width_bucket", lambda: numeric.width_bucket(Decimal("3" * 90_000), Decimal(0), LARGE, 3)),
     ("remainder", lambda: numeric.mod(LARGE, Decimal("3" * 9_000))),
     ("div", lambda: numeric.div_trunc(LARGE, Decimal("3" * 9_000))),
     ("gcd", lambda: numeric.gcd(LARGE, LARGE)),
@@ -191,10 +210,6 @@ MINDED: list[tuple[str, Callable[[], object]]] = [
     ("names", lambda: misc.parse_ident("a." * 10_000 + "b")),
     ("fields", lambda: text.fields("a," * 10_000, ",", None)),
 ]  # fmt: skip
-
-
-def spans(literal: str) -> list[ranges.Span]:
-    return ranges.unpack_multirange(value("int4multirange", literal))
 
 
 @pytest.mark.parametrize("run", [row[1] for row in MINDED], ids=[row[0] for row in MINDED])

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from pgwire import long_arrays
+from pgwire.bounded import bounded
 from planner.builtins import load
 from planner.builtins.compare import hash_key, sort_key
 from planner.facts import facts
 
 NAN, INF = float("nan"), float("inf")
+_INT4S = facts().types_by_name["_int4"].oid
 CASES: dict[str, tuple[str, tuple[Any, ...]]] = {
     "float8": ("float8%s", (0.0, -0.0, 1.5, -INF, INF, NAN, float("nan"))),
     "numeric": ("numeric_%s", (Decimal("1.0"), Decimal(1), Decimal("NaN"), Decimal("-Infinity"), Decimal("2.50"))),
@@ -52,3 +55,29 @@ def test_arrays_compare_by_elements_nulls_last_then_by_length() -> None:
     values = [(), (1,), (1, 2), (1, None), (2,), (None,)]
     backwards = list(reversed(values))
     assert sorted(backwards, key=key) == values
+
+
+def test_long_arrays_are_keys_by_their_items_and_their_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 512
+    monkeypatch.setattr(long_arrays, "LONG", n)
+    flat, nested = tuple(range(n)), tuple([tuple(range(at, at + 64)) for at in range(0, n, 64)])
+    values = (
+        flat,
+        tuple(range(n)),
+        (*flat[:-1], 0),
+        nested,
+        bounded(flat, (5,)),
+        (*flat[:-1], None),
+        flat[:3],
+        (),
+    )
+    sorts, hashes = sort_key(_INT4S), hash_key(_INT4S)
+    assert sorts is not None
+    assert hashes is not None
+    for a, b in itertools.product(values, repeat=2):
+        assert (sorts(a) == sorts(b)) is (a == b)
+        assert (hashes(a) == hashes(b)) is (a == b)
+        assert a != b or hash(hashes(a)) == hash(hashes(b))
+    assert sorts(values[2]) < sorts(flat) < sorts(values[4]) < sorts(nested) < sorts(values[5])
+    assert hashes(flat) is not flat
+    assert hashes(flat[:3]) == flat[:3]

@@ -1,0 +1,27 @@
+-- Values of some hundred thousand digits, letters and elements: computed in pieces, or by processes beside the server.
+create function n(int, text default '7') returns numeric language sql immutable as 'select repeat($2, $1)::numeric';
+select md5((n(65000) * n(65000, '3'))::text), md5((n(130000) * 0.5)::text), n(130000) * 0, (n(130000) * 'NaN')::text;
+select n(70000) * n(70000);
+select (n(70000) * -n(70000)), 1;
+select power(-1.0, n(3000)), power(-1.0, n(2999, '8')), power(-1, n(129000)), sign(power(-1.0000000001, n(9)));
+select power(-2.0, n(3000));
+select md5(var_pop(x)::text), md5(variance(x)::text) from (values (n(9000)), (n(8999)), (n(9000, '4')), (1.5)) v(x);
+select var_samp(x) from (values (n(130000)), (n(130000, '5'))) v(x);
+select scale(n(100000) + 0.25), trim_scale(n(100000) + 0.2500), min_scale(n(100000) + 0.2500) from (select 1) s where n(100000) > 1;
+select width_bucket(n(20000), n(19999), n(20001), 7), width_bucket(n(20000, '1') + 0.5, n(20000, '1'), n(20000, '1') + 1, 7);
+select md5(sqrt(n(20000))::text), md5((n(60000) / n(30000, '3'))::text), round(ln(n(100000)), 10), round(log(n(100000)), 10);
+select md5(jsonb_object_agg(repeat(k, n), n)::text) from (values ('a', 20000), ('b', 20000), ('ä', 10000), ('ä', 3), ('c', 20000), ('b', 20000)) v(k, n);
+select md5(json_object_agg(repeat(k, n), n)::text) from (values ('a', 20000), ('ä', 10000), ('b', 20000)) v(k, n);
+create table arrays (id int, a int[]);
+insert into arrays select i, array_agg(case when g = 66000 then i else g end order by g) from generate_series(1, 2) i, generate_series(1, 70000) g group by i;
+insert into arrays select i + 2, array_agg(g order by g) from generate_series(1, 2) i, generate_series(1, 70000) g group by i;
+insert into arrays select 5, ('[5:70004]=' || a::text)::int[] from arrays where id = 3;
+insert into arrays select 6, array[a, a] from arrays where id = 3;
+select array_length(min(a), 1), (min(a))[66000], array_ndims(max(a)), count(distinct a) from arrays;
+select count(*), min(id), array_lower(a, 1) from arrays group by a order by 2;
+select array_agg(id order by id) from arrays where a in (select a from arrays where id in (2, 4));
+select 'ab  '::char(2), repeat('ä', 100000)::"char", bpcharin('ab  ', 0, 6), bpcharin(('a' || repeat(' ', 3000000))::cstring, 0, 6);
+select bpcharin(('a' || repeat(' ', 3000000) || 'b')::cstring, 0, 6);
+select length(name(repeat('ä', 200000))), name('x' || repeat('ä', 200000));
+drop table arrays;
+drop function n(int, text);
