@@ -153,7 +153,10 @@ class Database:
         self.channels = Channels()
         self.sessions: dict[int, Connection] = {}
         self.virtual = VirtualCatalog(self)
-        store.on_forgetting(lambda: forgetting(self))
+        store.on_forgetting(
+            lambda: forgetting(self),
+            lambda: [change for space in self.spaces for change in space.history.kept],
+        )
         self.ahead = RowsAhead()
         self.executors: dict[str, Executor] = {}
         self.spark: SparkExecutor | None = None  # also among the executors

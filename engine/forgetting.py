@@ -30,8 +30,8 @@ def forgetting(database: Database) -> Iterator[None]:
     yield from database.virtual.forgetting()
     for space in database.spaces:
         history = space.history
-        history.forget(database.store.since)
-        if over():
+        yield from history.weighing()
+        while not history.forget(database.store.since):
             yield
         while history.sequences:
             was = history.sequences.pop()

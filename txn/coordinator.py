@@ -149,6 +149,7 @@ class Coordinator:
         self.start_holds: list[Hold] = []  # keep all that recovery found, in each timeline; see TxnOptions
         self.on_taken_away: Callable[[Hold], None] = lambda _hold: None
         self.also_forgets: Callable[[], Iterable[None]] = tuple
+        self.also_keeps: Callable[[], Iterable[tuple[int, int]]] = tuple
         self.failure: TxnError | None = None
         self.read_damaged: frozenset[ShardId] = frozenset()
         """Shards that are read as far as they can be, although they are damaged: nothing is committed meanwhile."""
@@ -641,7 +642,8 @@ class Coordinator:
 
     def forgetting(self) -> Generator[None, None, None]:
         """Drop schemas, generations and indexes of all shards that nobody at or above the low watermark uses, in slices: once a second."""
-        domains = {history.domain for history in self.shards.values()}
+        common = self.timelines.common
+        domains = {common, *(history.domain for history in self.shards.values())}
         limit = self._history_limit
         # which only rise meanwhile
         watermarks = {domain: domain.low_watermark(limit.beyond(domain)) for domain in domains}
@@ -654,6 +656,7 @@ class Coordinator:
                     kept.setdefault(history.domain, []).extend(history.changes())
             if over():
                 yield
+        kept.setdefault(common, []).extend(self.also_keeps())
         limit.seen(kept)
         if self.timelines.left:
             used = {history.domain for history in self.shards.values()}

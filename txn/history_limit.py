@@ -1,10 +1,11 @@
-"""How much of what tables were before is kept in memory: retention gives way rather than memory.
+"""How much of what tables and definitions were before is kept in memory: retention gives way rather than memory.
 
     CREATE … DROP, ALTER, TRUNCATE ──► entries of a table's history (``mvcc.history``), each with what reads of then use, rows not in parts among it
       changes kept   |---- as many as half of ``hot_bytes`` holds ----|     the oldest beyond that can be read no more, as if
                                                                            ``history_retention`` had passed them
+    definitions of all kinds ──► changes of the catalog, weighed by who keeps them (``Store.on_forgetting``)
 
-An empty table that is created and dropped leaves some 8 kB for as long as reads may go back; anybody may make temporary tables, a
+An empty table that is created and dropped leaves some 9 kB for as long as reads may go back; anybody may make temporary tables, a
 thousand in a second. Rows that were not in parts when their table was emptied or written anew get into none; writers would wait for them
 as long as that lasts. What holds keep (transactions, cursors, subscriptions) stays: ``HoldRegistry.low_watermark`` sees to that.
 """
@@ -17,8 +18,8 @@ from typing import Final
 
 from txn.timeline import Domain
 
-CHANGE_BYTES: Final = 8 << 10
-"""About what one change keeps: a generation without rows, its log and containers, the definition of then, and what the catalog has of it."""
+CHANGE_BYTES: Final = 4 << 10
+"""About what one change of a table keeps: a generation without rows, its log and containers. What the catalog has of it is weighed apart."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class HistoryLimit:
             return
         if not self._beyond:
             _log.warning(
-                "the past is not kept for history_retention: %d tables were dropped or changed within it, which keep %d MB; %d MB are kept",
+                "the past is not kept for history_retention: what tables and definitions were before %d changes takes %d MB; %d MB are kept",
                 sum(map(len, changes.values())), total >> 20, self._most >> 20,
             )  # fmt: skip
         for domain, found in kept.items():

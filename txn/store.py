@@ -267,9 +267,14 @@ class ShardStore:
         """Call ``callback`` when a durable hold was given up because it kept too much."""
         self.core.on_taken_away = callback
 
-    def on_forgetting(self, callback: Callable[[], Iterable[None]]) -> None:
-        """Have ``callback`` let go, in slices, of what else nobody reads below ``since``: once a second, behind the store's own."""
-        self.core.also_forgets = callback
+    def on_forgetting(
+        self, callback: Callable[[], Iterable[None]], keeps: Callable[[], Iterable[tuple[int, int]]] = tuple
+    ) -> None:
+        """Have ``callback`` let go, in slices, of what else nobody reads below ``since``: once a second, behind the store's own.
+
+        ``keeps``: what that takes, in bytes, by the timestamps from which on it is not needed; it has its part in what history may take.
+        """
+        self.core.also_forgets, self.core.also_keeps = callback, keeps
 
     def release(self, hold: Hold) -> None:
         """Release a hold. Idempotent."""

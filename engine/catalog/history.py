@@ -4,15 +4,18 @@
     at(75)  = the current items, with the undo of 90 applied
 
 A change of the catalog keeps only what it replaced, so that history costs what it changed. Snapshots of the past are
-made when somebody reads there; a few are kept.
+made when somebody reads there; a few are kept. What they keep is weighed behind them (``engine.catalog.history_size``), and has a bound in
+memory together with what tables were (``txn.history_limit``).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Generator, Iterable, Mapping
+from typing import Final
 
+from engine.catalog.history_size import kept_bytes
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import Stored, StoredKey
 from planner.catalog import RelationDef
@@ -20,6 +23,10 @@ from txn.errors import ReadBelowSince
 from txn.types import Timestamp
 
 KEPT_SNAPSHOTS = 4
+TOGETHER: Final = 64 << 10
+"""Bytes of changes that count as one, so that there are few to look at."""
+FORGOTTEN: Final = 256
+"""Changes that are forgotten at once, at most: what they kept is freed then."""
 
 _Undo = Mapping[StoredKey, Stored | None]
 
@@ -27,7 +34,7 @@ _Undo = Mapping[StoredKey, Stored | None]
 class CatalogHistory:
     """The changes of one database's catalog since ``floor``, by commit timestamp.
 
-    ``sequences``: what sequences were that nobody can read as they were then; who lets go of what they have takes them from here.
+    ``kept``: about how many bytes changes keep, by the timestamp of the last of them, oldest first. ``sequences``: what sequences were that nobody can read as they were then; who lets go of what they have takes them from here.
     """
 
     def __init__(self, floor: Timestamp, next_version: Callable[[], int]) -> None:
@@ -36,6 +43,8 @@ class CatalogHistory:
         self._next_version = next_version
         self._begins: list[int] = []
         self._undos: list[_Undo] = []
+        self._unweighed: deque[tuple[int, list[tuple[Stored | None, Stored | None]]]] = deque()
+        self.kept: deque[tuple[int, int]] = deque()
         self.sequences: list[RelationDef] = []
         self._made: OrderedDict[int, CatalogSnapshot] = OrderedDict()
 
@@ -58,22 +67,39 @@ class CatalogHistory:
         if undo:
             self._begins.append(ts)
             self._undos.append(undo)
+            self._unweighed.append((ts, [(before, new.get(key)) for key, before in undo.items()]))
         self.forget(since)
 
-    def forget(self, since: Timestamp) -> None:
-        """Nobody reads below ``since`` any more."""
-        past = bisect_right(self._begins, since)
-        for begin, undo in zip(self._begins[:past], self._undos, strict=False):
+    def weighing(self) -> Generator[None, None, None]:
+        """Weigh what has been recorded since the last time, in slices; ``kept`` has it then."""
+        while self._unweighed:
+            ts, changes = self._unweighed.popleft()
+            size = 0
+            for before, after in changes:
+                size += yield from kept_bytes(before, after)
+            if self.kept and self.kept[-1][1] < TOGETHER:
+                size += self.kept.pop()[1]
+            self.kept.append((ts, size))
+
+    def forget(self, since: Timestamp) -> bool:
+        """Nobody reads below ``since`` any more: forget some of what was there; tell whether that was all."""
+        while self.kept and self.kept[0][0] <= since:
+            self.kept.popleft()
+        every = bisect_right(self._begins, since)
+        past = min(every, FORGOTTEN)
+        for begin, undo in zip(self._begins[:past], self._undos[:past], strict=True):
             self._made.pop(begin, None)
             self.sequences += [
                 item for item in undo.values() if isinstance(item, RelationDef) and item.sequence
             ]
         del self._begins[:past], self._undos[:past]
+        return past == every
 
     def replay(self, ts: Timestamp, undo: _Undo) -> None:
         """Note a change that was made before this start; later ones come later. ``undo`` as in the module's picture."""
         self._begins.append(ts)
         self._undos.append(undo)
+        self._unweighed.append((ts, [(before, None) for before in undo.values()]))
 
     def changed_since(self, ts: Timestamp) -> dict[StoredKey, Stored | None]:
         """Return all keys in which the catalog as of ``ts`` may differ from the current one, and what each was before it last changed."""

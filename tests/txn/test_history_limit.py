@@ -81,3 +81,22 @@ def test_rows_in_memory_of_tables_that_were_emptied_do_not_keep_writers_waiting(
         await store.close()
 
     run(body)
+
+
+def test_what_others_keep_of_the_past_counts() -> None:
+    """Definitions of the catalog that were replaced: the oldest go once they take too much together, and no more than has to."""
+
+    async def body() -> None:
+        store = await open_memory_store(options=TxnOptions(retention_ms=3_600_000, hot_bytes=2 << 20))
+        at = [await make_table(store, [], spec(ShardId(number))) for number in range(100, 109)]
+        kept = [(int(ts), 256 << 10) for ts in at]
+        store.on_forgetting(tuple, lambda: [change for change in kept if change[0] > store.since])
+        for _ in range(3):
+            at_once(store.core.forgetting())
+        assert store.since == at[-5], "four of 256 kB are what a megabyte holds"
+        with pytest.raises(ReadBelowSince):
+            store.begin(read_only=True, at=at[3])
+        store.begin(read_only=True, at=at[5]).rollback()
+        await store.close()
+
+    run(body)

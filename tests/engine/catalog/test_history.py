@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import strategies as st
 
 from engine.catalog.history import KEPT_SNAPSHOTS, CatalogHistory
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import Stored, key_of
-from planner.catalog import SchemaDef
+from engine.catalog.stored import CommentDef, Stored, key_of
+from planner.catalog import FunctionDef, SchemaDef
+from planner.facts import INT4, PUBLIC_OID
 from tests.support.server import ServerProcess
 from txn.errors import ReadBelowSince
+from txn.slices import at_once
 from txn.types import Timestamp
 
 CHANGES = st.lists(
@@ -52,6 +55,35 @@ def test_the_past_is_what_it_was(
     assert len(history._made) <= KEPT_SNAPSHOTS
     with pytest.raises(ReadBelowSince):
         history.at(Timestamp(4), current)
+
+
+def test_what_is_kept_is_weighed_whatever_it_is() -> None:
+    """Texts that were replaced or dropped count, those that the next definition has do not, and what is forgotten no more."""
+    text = "x" * 100_000
+    function = FunctionDef(
+        oid=20_000, schema_oid=PUBLIC_OID, schema="public", name="f", modes=(), names=(), types=(), result=INT4, source=text
+    )  # fmt: skip
+    steps: list[tuple[Stored | None, int]] = [
+        (function, 0), (replace(function, cost=7), 0), (replace(function, source=text + "y"), 100_000),
+        (CommentDef(class_oid=1, object_oid=2, sub_id=0, text=text), 0), (None, 200_000),
+    ]  # fmt: skip
+    versions = itertools.count(1)
+    current = CatalogSnapshot({}, next(versions))
+    history = CatalogHistory(Timestamp(5), lambda: next(versions))
+    total = 0
+    for number, (item, more) in enumerate(steps, 1):
+        gone = list(current.items) if item is None else []
+        puts = [] if item is None else [item]
+        after = current.with_changes(puts, gone, next(versions))
+        history.record(Timestamp(number * 10), current, after, [*map(key_of, puts), *gone], Timestamp(0))
+        current = after
+        at_once(history.weighing())
+        total += more
+        assert total <= sum(size for _ts, size in history.kept) <= total + number * 4096
+    assert history.forget(Timestamp(49))
+    assert [ts for ts, _size in history.kept] == [50]
+    assert history.forget(Timestamp(50))
+    assert not history.kept
 
 
 def test_the_past_survives_a_restart(tmp_path: Path) -> None:

@@ -1,0 +1,68 @@
+"""About how many bytes a change of the catalog keeps for reads of the past, weighed once, in slices.
+
+    before ─┬─ parts that ``after`` has too     live on anyway
+            └─ all others                       what the history keeps
+
+A definition is a tree of immutable values. Which of its parts the next one has taken over is told by identity one level deep: the columns,
+labels, constraints of a table or type. A source text of a megabyte counts as such, an empty schema as what its entry takes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+from engine.catalog.stored import Stored
+from engine.catalog.type_owners import ROWS_OF
+from planner.catalog import RelationDef, TypeDef
+from txn.slices import Slice
+
+OF_ENTRY: Final = 512
+"""An undo's dictionary, the key, and the places that lead there."""
+OF_TYPES: Final = 1500
+"""What planner and codecs keep of the types that come with a definition (``engine.catalog.type_owners``)."""
+AT_ONCE: Final = 512
+"""Values that are weighed in one slice, at most."""
+
+
+def kept_bytes(before: Stored | None, after: Stored | None) -> Generator[None, None, int]:
+    """Return about what is kept of ``before`` once ``after`` (None: nothing) is in its place, in slices."""
+    size = OF_ENTRY
+    if before is None:
+        return size
+    if after is None and (
+        isinstance(before, TypeDef) or (isinstance(before, RelationDef) and before.kind in ROWS_OF)
+    ):
+        size += OF_TYPES
+    taken_over = _parts(after)
+    pause = Slice(AT_ONCE)
+    left: list[Any] = [before]
+    while left:
+        value = left.pop()
+        size += sys.getsizeof(value)
+        if isinstance(value, tuple | frozenset):
+            found = list(value)
+        elif isinstance(value, Mapping):
+            found = [*value, *value.values()]
+        elif is_dataclass(value):
+            found = [getattr(value, field.name) for field in fields(value)]
+        else:
+            found = []
+        left += [part for part in found if id(part) not in taken_over and not isinstance(part, int | None)]
+        if pause.over():
+            yield
+    return size
+
+
+def _parts(item: Stored | None) -> set[int]:
+    """Return the identities of the fields of a definition and of what is in them."""
+    found: set[int] = set()
+    if item is not None:
+        for field in fields(item):
+            value = getattr(item, field.name)
+            found.add(id(value))
+            if isinstance(value, tuple):
+                found.update(map(id, value))
+    return found
