@@ -1,7 +1,7 @@
 """What a server lets go of once a second, behind its store: what the catalogs were, and what was kept of what is no more.
 
     since (retention, holds, memory: ``txn``) ──> history of the catalogs ──> definitions ──> their types (``engine.catalog.type_owners``)
-                                                                              counters of sequences that were dropped or restarted
+                                                                              counters of sequences that were dropped or restarted, and their rows
     relations that are no more                ──> rows of catalog relations
     sessions between transactions             ──> the catalog that they saw last
 
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog import type_owners
-from planner.catalog import RelationDef
+from engine.catalog.history import generation_of
 from txn.slices import over
 
 if TYPE_CHECKING:
@@ -36,13 +36,9 @@ def forgetting(database: Database) -> Iterator[None]:
         while history.sequences:
             was = history.sequences.pop()
             now = space.catalog.relation_by_oid(was.oid)
-            if now is None or now.sequence is None or now.sequence.generation != _generation(was):
+            if now is None or now.sequence is None or generation_of(now) != generation_of(was):
                 database.sequences.forget(was)
             if over():
                 yield
+    database.sequences.remove_rows()
     yield from type_owners.forgetting()
-
-
-def _generation(relation: RelationDef) -> int:
-    assert relation.sequence is not None
-    return relation.sequence.generation

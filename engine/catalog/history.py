@@ -89,9 +89,7 @@ class CatalogHistory:
         past = min(every, FORGOTTEN)
         for begin, undo in zip(self._begins[:past], self._undos[:past], strict=True):
             self._made.pop(begin, None)
-            self.sequences += [
-                item for item in undo.values() if isinstance(item, RelationDef) and item.sequence
-            ]
+            self.sequences += sequences_of(undo.values())
         del self._begins[:past], self._undos[:past]
         return past == every
 
@@ -135,3 +133,14 @@ class CatalogHistory:
                 self._made.popitem(last=False)
         self._made.move_to_end(key)
         return made
+
+
+def sequences_of(items: Iterable[Stored | None]) -> list[RelationDef]:
+    """Return the sequences among objects."""
+    return [item for item in items if isinstance(item, RelationDef) and item.sequence is not None]
+
+
+def generation_of(sequence: RelationDef) -> int:
+    """Return which counter a sequence counts with."""
+    assert sequence.sequence is not None
+    return sequence.sequence.generation

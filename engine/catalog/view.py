@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.catalog.default_acls import lists_for_new
 from engine.catalog.fences import refuse_replacement
+from engine.catalog.history import generation_of, sequences_of
 from engine.catalog.locks import CatalogLocks
 from engine.catalog.lost_parts import lost_comments
 from engine.catalog.state import CatalogSnapshot
@@ -30,7 +32,7 @@ from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import BLOCK, IMPLICIT
 from pgwire.codecs.user_types import UserTypes
 from pgwire.give_way import between, openly
-from planner.catalog import TypeDef
+from planner.catalog import RelationDef, TypeDef
 from planner.errors import SqlError
 from planner.statements import CreateMaterializedView, CreateTable, MarkConstraints, RefreshMaterializedView
 from txn.api import Transaction
@@ -346,6 +348,8 @@ class CatalogView:
         deletes = list(dict.fromkeys((*deletes, *openly(lost_comments, self._seen, puts, deletes))))
         await self.locks.cover(puts, deletes)
         await write_changes(txn, self._seen, puts, deletes)
+        if made := [item for item in sequences_of(puts) if not self._counts(item)]:
+            txn.on_undo(partial(self._space.history.sequences.extend, made))
         own = dict(self.own_changes)
         own.update((key_of(item), item) for item in puts)
         own.update((key, None) for key in deletes if key in self._seen.items)
@@ -357,6 +361,11 @@ class CatalogView:
         if not self._ddl_staged:
             self._ddl_staged = True
             txn.on_applied(self._publish)
+
+    def _counts(self, sequence: RelationDef) -> bool:
+        """Tell whether what is seen has the counter of a sequence already."""
+        seen = self._seen.relation_by_oid(sequence.oid)
+        return seen is not None and bool(seen.sequence) and generation_of(seen) == generation_of(sequence)
 
     def _publish(self, ts: Timestamp) -> None:
         """The commit is readable: make its changes part of the current catalog, which others may have changed."""

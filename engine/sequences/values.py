@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +47,8 @@ SPEC: Final = ShardSpec(
 )
 FIRST_BLOCK: Final = 32
 LARGEST_BLOCK: Final = 8192
+REMOVED_AT_ONCE: Final = 64
+"""Rows of dropped sequences that one transaction deletes."""
 _log = logging.getLogger(__name__)
 
 
@@ -170,6 +173,12 @@ class Counter:
             if self.given - given > self._block // 2:
                 self._block = min(self._block * 2, LARGEST_BLOCK)
 
+    async def rest(self) -> RowId | None:
+        """Return its row once none is being written; None where there is none. Nobody draws from it any more."""
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        return self._row
+
     async def close(self) -> None:
         """Store exactly where it stands, so that an orderly restart skips nothing."""
         if self._writing is not None:
@@ -191,6 +200,8 @@ class Counters:
         self._counters: dict[tuple[int, int], Counter] = {}
         self._lost: dict[tuple[int, int], DamagedFile] = {}
         self._damage: DamagedFile | None = None  # concerns those that are not among ``_stored``
+        self._gone: deque[Counter | RowId] = deque()  # of no sequence any more: their rows are to go
+        self._removing: asyncio.Task[None] | None = None
 
     async def open(self, sequences: Iterable[RelationDef], unreadable: Collection[int] = ()) -> None:
         """Read what is stored, and forget what is of no sequence any more. ``unreadable``: oids of which it is not known."""
@@ -239,11 +250,41 @@ class Counters:
         return counter
 
     def forget(self, relation: RelationDef) -> None:
-        """Let go of the counter of a generation that is no more. Its row goes with the next start."""
+        """Let go of the counter of a generation that is no more. Its row goes with ``remove_rows``, or the next start."""
         assert relation.sequence is not None
         key = relation.oid, relation.sequence.generation
-        self._counters.pop(key, None)
-        self._stored.pop(key, None)
+        counter, stored = self._counters.pop(key, None), self._stored.pop(key, None)
+        if counter is not None:
+            self._gone.append(counter)
+        elif stored is not None:
+            self._gone.append(stored[2])
+
+    def remove_rows(self) -> None:
+        """Delete the rows of what has been forgotten, in transactions of their own, behind the caller."""
+        if self._gone and (self._removing is None or self._removing.done()):
+            self._removing = asyncio.get_running_loop().create_task(self._remove())
+
+    async def _remove(self) -> None:
+        while self._gone:
+            rows: list[RowId] = []
+            while self._gone and len(rows) < REMOVED_AT_ONCE:
+                gone = self._gone.popleft()
+                row = await gone.rest() if isinstance(gone, Counter) else gone
+                if row is not None:
+                    rows.append(row)
+            if not rows:
+                continue
+            txn = self._db.store.begin()
+            try:
+                await settle(txn.begin_write([SHARD]))
+                await settle(txn.delete(SHARD, rows))
+                await settle(txn.commit())
+            except TxnError as error:
+                txn.rollback()
+                _log.warning("rows of %d dropped sequences stay until the next start: %s", len(rows), error)
+            except BaseException:
+                txn.rollback()
+                raise
 
     async def store(self, key: tuple[int, int], row: RowId | None, value: int, called: bool) -> RowId:
         """Make a counter's row durable; returns it. Raises TxnError."""
@@ -280,6 +321,8 @@ class Counters:
 
     async def close(self) -> None:
         """Store where all stand."""
+        if self._removing is not None:
+            await asyncio.wait([self._removing])
         for counter in self._counters.values():
             try:
                 await counter.close()

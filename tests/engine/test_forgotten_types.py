@@ -14,6 +14,7 @@ import pytest
 
 from engine.catalog import type_owners
 from engine.database import Database
+from engine.sequences.values import SHARD as SEQUENCE_SHARD
 from pgwire.codecs import composite_keys, ranges, registry, user_types
 from planner import composite, domains, typefacts
 from planner.builtins.registry import REGISTRY
@@ -42,9 +43,15 @@ KINDS = """
     CREATE TABLE t{n} (a int); CREATE FUNCTION f{n}(t{n}) RETURNS SETOF t{n} LANGUAGE sql AS 'SELECT $1'; SELECT f{n}(row(1)); DROP TABLE t{n} CASCADE
     BEGIN; CREATE TYPE t{n} AS ENUM ('a'); CREATE TABLE u{n} (a int); SELECT 'a'::t{n}; ROLLBACK
     CREATE SEQUENCE s{n}; SELECT nextval('s{n}'); ALTER SEQUENCE s{n} RESTART; SELECT nextval('s{n}'); DROP SEQUENCE s{n}
+    BEGIN; CREATE SEQUENCE s{n}; SELECT nextval('s{n}'); SAVEPOINT p; ALTER SEQUENCE s{n} RESTART; SELECT nextval('s{n}'); ROLLBACK TO p; ROLLBACK
     CREATE FUNCTION f{n}(a int) RETURNS int LANGUAGE sql AS 'SELECT $1'; SELECT f{n}(1); DROP FUNCTION f{n}
     CREATE SCHEMA s{n}; CREATE TABLE s{n}.x (a int); CREATE DOMAIN s{n}.d AS text; DROP SCHEMA s{n} CASCADE
 """.strip().replace("\\\n", "").splitlines()  # fmt: skip
+
+
+def _rows_of_counters(database: Database) -> int:
+    generation = database.store.core.shards[SEQUENCE_SHARD].latest.generation
+    return 0 if generation is None else generation.live_rows()
 
 
 def known(database: Database) -> dict[str, int]:
@@ -73,6 +80,7 @@ def known(database: Database) -> dict[str, int]:
         "owners": type_owners._owners,
         "counts": type_owners._counts,
         "counters": database.sequences._counters,
+        "rows of counters": range(_rows_of_counters(database)),
         "routines": [item for item in gc.get_objects() if type(item) is FunctionDef],
     }
     return {name: len(place) for name, place in places.items()}
