@@ -350,6 +350,8 @@ def coerce_type(
     if source == UNKNOWN and names_domain(oid) and isinstance(expr, Const | Param):
         # an array of domains: elements are checked one by one
         plain = plain_type(target)
+        if isinstance(expr, Const) and expr.value is None:
+            return replace(expr, type=SqlType(oid), span=span or expr.span)
         if isinstance(expr, Const):
             expr = read_literal(expr, plain, env, span=span)
         else:

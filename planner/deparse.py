@@ -304,8 +304,9 @@ def index_definition(
     if index.nulls_not_distinct:
         text += " NULLS NOT DISTINCT"
     text += _with_options(index)
-    if index.where_sql:
-        text += f" WHERE {over_table(index.where_sql, table, pretty=pretty, reader=reader)[0]}"
+    where = table.predicate_of(index)
+    if where:
+        text += f" WHERE {over_table(where, table, pretty=pretty, reader=reader)[0]}"
     return text
 
 

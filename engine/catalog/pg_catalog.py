@@ -357,7 +357,7 @@ def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
             "indisexclusion": any(c.kind == "x" and c.index_oid == index.oid for c in item.constraints),
             "indkey": index.key_columns + index.include,
             "indexprs": ", ".join(text for text in index.expressions if text) or None,
-            "indpred": index.where_sql or None,
+            "indpred": item.predicate_of(index) or None,
             "indcollation": tuple(
                 own or collation_of(c)
                 for c, own in zip(keys, index.collations or (0,) * len(keys), strict=True)

@@ -22,7 +22,7 @@ from planner.bind.generated import columns_used, stored_generation
 from planner.bind.index import index_keys
 from planner.bind.query import bind_view
 from planner.bind.sequence import relations_of_default
-from planner.bind.stored import stored_context
+from planner.bind.stored import bind_check, stored_context
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.errors import SqlError
 from planner.named_oids import relations_in_text
@@ -91,13 +91,16 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 def _columns_of_index(session: Session, table: RelationDef, index: IndexDef) -> list[set[int]]:
     """Return the columns that the expressions of an index read, and those that its condition does: each are told by themselves."""
-    if not index.computed:
+    predicate = table.predicate_of(index)
+    if not index.computed and not predicate:
         return []
     try:
-        keys, where = index_keys(index, table, session.catalog)
+        keys, where = index_keys(index, table, session.catalog) if index.computed else ((), None)
+        if where is None and predicate:  # an exclusion constraint's
+            where = bind_check(predicate, table, session.catalog)
     except SqlError:
         return []
-    read = {a for key, text in zip(keys, index.expressions, strict=True) if text for a in columns_used(key)}
+    read = {a for key, text in zip(keys, index.expressions, strict=False) if text for a in columns_used(key)}
     tested = set[int]() if where is None else set(columns_used(where))
     return [{a for a in part if a > 0} for part in (read, tested)]
 

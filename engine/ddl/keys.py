@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from engine.transaction.conflicts import key_text
 from pgwire.give_way import paced
@@ -57,6 +57,9 @@ def add_keys(session: Session, relation: RelationDef, keys: Sequence[KeySpec]) -
     for key in sorted(keys, key=lambda k: not k.primary):
         relation = _add_key(session, relation, key)
     return relation
+
+
+_NO_KEY_OF: Final = "Cannot create a primary key or unique constraint using such an index."
 
 
 def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationDef:
@@ -137,14 +140,14 @@ def _key_from_index(session: Session, relation: RelationDef, key: KeySpec) -> Re
     if index.constraint_oid:
         raise SqlError("55000", f'index "{index.name}" is already associated with a constraint')
     if not index.unique:
-        raise SqlError("42809", f'"{index.name}" is not a unique index')
+        raise SqlError("42809", f'"{index.name}" is not a unique index', detail=_NO_KEY_OF)
     if index.where_sql or any(index.expressions):
         raise SqlError(
             "42809",
             f'"{index.name}" is a partial index'
             if index.where_sql
             else f'index "{index.name}" contains expressions',
-            detail="Cannot create a primary key or unique constraint using such an index.",
+            detail=_NO_KEY_OF,
         )
     name = key.name or index.name
     if name != index.name:

@@ -42,11 +42,17 @@ async def check_domain(frame: Frame, variable: tree.Variable) -> None:
 
 
 async def execute(
-    frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece], *, keeps: bool = False
+    frame: Frame,
+    piece: tree.Piece,
+    params: Sequence[tree.Piece],
+    *,
+    fetched: bool = False,
+    keeps: bool = False,
 ) -> tuple[Outcome, ast.Node] | None:
     """Run the text that an expression gives; returns the outcome of its last statement, and that statement; None where it has none.
 
-    ``keeps``: its rows are a cursor's, which fetches them: CONTEXT names the text only where it cannot be planned.
+    ``fetched``: its rows are a loop's or a cursor's, which fetches them: CONTEXT names the text only where it cannot be planned.
+    ``keeps``: they come with the keys behind them that WHERE CURRENT OF asks for (``made_cursor``).
 
     Raises SqlError 22004 for NULL, 0A000 for SELECT INTO and statements about transactions, and what the text raises.
     """
@@ -73,11 +79,11 @@ async def execute(
             if error.span is None:
                 tell_where(error, words)
             raise
-        frame.sql = None if keeps else words
+        frame.sql = None if fetched else words
         try:
             done = await _run(frame, one, plan, oids, values, keeps=keeps), node
         except Exception as error:
-            if not keeps or fails_planned(plan, values, frame.session):
+            if not fetched or fails_planned(plan, values, frame.session):
                 tell_where(error, words)
             raise
         finally:
@@ -160,9 +166,12 @@ async def query_of(
     return rows_of(done[0])
 
 
-async def opened(frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece]) -> Outcome:
-    """Run the text that an expression gives as the query of a cursor. Raises as ``execute``; 42P11 where it holds no statement."""
-    done = await execute(frame, piece, params, keeps=True)
+async def opened(frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece], *, keeps: bool) -> Outcome:
+    """Run the text that an expression gives as the query of a loop, or of a cursor, which ``keeps`` keys.
+
+    Raises as ``execute``; 42P11 where it holds no statement.
+    """
+    done = await execute(frame, piece, params, fetched=True, keeps=keeps)
     if done is None:
         raise SqlError("42P11", "cannot open multi-query plan as cursor")
     return done[0]
@@ -326,7 +335,7 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
         scroll = variable.cursor.scroll
     elif statement.dynamic:
         assert statement.query is not None
-        outcome = await opened(frame, statement.query, statement.params)
+        outcome = await opened(frame, statement.query, statement.params, keeps=True)
     else:
         assert statement.query is not None
         outcome = await frame.fetched(statement.query)

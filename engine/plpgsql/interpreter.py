@@ -295,7 +295,7 @@ class Interpreter:
     async def _for_rows(self, statement: tree.ForRows) -> Signal | None:
         frame = self.frame
         if statement.dynamic:
-            outcome = await dynamic.opened(frame, statement.query, statement.params)
+            outcome = await dynamic.opened(frame, statement.query, statement.params, keeps=False)
         else:
             outcome = await frame.fetched(statement.query)
         columns, rows = dynamic.rows_of(outcome)

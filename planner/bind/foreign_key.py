@@ -225,7 +225,7 @@ def _operators(name: str, column: ColumnDef, target: ColumnDef) -> tuple[int, in
                 "42804",
                 f'foreign key constraint "{name}" cannot be implemented',
                 detail=f'Key columns "{column.name}" and "{target.name}" are of incompatible types: '
-                f"{format_type(own)} and {format_type(other)}.",
+                f"{format_type(column.declared.oid)} and {format_type(target.declared.oid)}.",
             )
         crossed = own_equal = same
     if own != other and own in _MOMENTS and other in _MOMENTS:

@@ -243,7 +243,7 @@ def bind_bound(
         return PartitionBound(strategy="h", modulus=node.modulus, remainder=node.remainder), spans
     if node.strategy == "l":
         column = _column_type(parent, 0)
-        texts = [_value(context, value, column, names[0]) for value in node.values]
+        texts = [_value(context, value, column, names[0], _declared(parent, 0)) for value in node.values]
         kept = list(dict.fromkeys(texts))
         first = [texts.index(text) for text in kept]
         spans = replace(spans, lower=tuple(spans.lower[i] for i in first))
@@ -281,6 +281,12 @@ def _column_type(parent: RelationDef, place: int) -> SqlType:
     return parent.column(key.attnums[place]).type if key.attnums[place] else key.types[place]
 
 
+def _declared(parent: RelationDef, place: int) -> SqlType:
+    key = parent.partition_key
+    assert key is not None
+    return parent.column(key.attnums[place]).declared if key.attnums[place] else key.types[place]
+
+
 _INFINITE = {"minvalue": -1, "maxvalue": 1}
 
 
@@ -297,7 +303,7 @@ def _range_side(
             raise SqlError("42804", f"every bound following {word} must also be {word}", span=node.span)
         text: str | None = ""
         if not way:
-            text = _value(context, node, _column_type(parent, place), names[place])
+            text = _value(context, node, _column_type(parent, place), names[place], _declared(parent, place))
             if text is None:
                 raise SqlError("42P17", "cannot specify NULL in range bound")
         texts.append(text or "")
@@ -305,8 +311,10 @@ def _range_side(
     return tuple(texts), tuple(ways)
 
 
-def _value(context: BindContext, node: ast.Expression, type_: SqlType, name: str) -> str | None:
-    """Return a value of a bound as it is kept; NULL is None."""
+def _value(
+    context: BindContext, node: ast.Expression, type_: SqlType, name: str, declared: SqlType
+) -> str | None:
+    """Return a value of a bound as it is kept; NULL is None. ``declared``: what the column was declared as."""
     from planner.evaluate import Env, compile_expr
 
     for inner in (node,):
@@ -319,7 +327,7 @@ def _value(context: BindContext, node: ast.Expression, type_: SqlType, name: str
     if coerced is None:
         raise SqlError(
             "42804",
-            f'specified value cannot be cast to type {format_type(type_.oid)} for column "{name}"',
+            f'specified value cannot be cast to type {format_type(declared.oid)} for column "{name}"',
             span=node.span,
         )
     made = fold(without_domains(coerced))

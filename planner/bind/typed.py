@@ -76,6 +76,8 @@ def bind_of(context: BindContext, relation: RelationDef, name: ast.TypeName | No
     if relation.kind not in "rp":
         raise not_supported(f'OF for "{relation.name}"')
     made = type_of_table(context, name)
+    if relation.partition_of:
+        raise SqlError("42809", "typed tables cannot inherit")
     columns = list(relation.live)
     for wanted in attributes_of(made):
         if not columns:
@@ -87,6 +89,4 @@ def bind_of(context: BindContext, relation: RelationDef, name: ast.TypeName | No
             raise SqlError("42804", f'table "{relation.name}" has different type for column "{column.name}"')
     if columns:
         raise SqlError("42804", f'table has extra column "{columns[0].name}"')
-    if relation.partition_of:
-        raise SqlError("42809", "typed tables cannot inherit")
     return st.SetOfType(type=made.oid)

@@ -316,6 +316,11 @@ class RelationDef:
         """Exclusion constraints, oldest first."""
         return tuple([c for c in self.constraints if c.kind == "x"])
 
+    def predicate_of(self, index: IndexDef) -> str:
+        """The condition of the rows of an index as pg_index has it: a partial index's own, an exclusion constraint's of the index it made."""
+        made = next((c for c in self.exclusions if c.index_oid == index.oid), None)
+        return index.where_sql if made is None else made.check_sql
+
     @property
     def has_deferrable_key(self) -> bool:
         """Whether a PRIMARY KEY, UNIQUE or EXCLUDE constraint may be checked at commit."""

@@ -173,8 +173,11 @@ class VariableNames:
             self.sources.append(source)
             self.params.types.append(plain.oid)
             number = self.numbers[source] = len(self.sources)
-        param = Param(type=SqlType(plain.oid), number=number, span=span)
-        return param if plain is type_ else RelabelType(type=SqlType(type_.oid), arg=param, span=span)
+        if plain is type_:
+            return Param(type=type_, number=number, span=span)
+        return RelabelType(
+            type=SqlType(type_.oid), arg=Param(type=SqlType(plain.oid), number=number, span=span), span=span
+        )
 
     def of_number(self, number: int, span: Span | None) -> Param:
         """Return the parameter for the function's ``$number``. Raises SqlError 42P02."""

@@ -124,3 +124,12 @@ select typed('x'::text), typed(array[1]);
 create function composed(x said) returns text language plpgsql as $$ begin for i in 1..2 loop x.what := x.what || i; end loop; return x.what || x.n; end $$;
 select composed(row(5, 'w'));
 select what from said order by n;
+
+create table hidden_keys (id int primary key, n int, s text);
+insert into hidden_keys values (1, 10, 'one'), (2, null, 'two'), (3, 30, 'three');
+create function whole_rows() returns setof record language plpgsql as $$ declare v record; t text := ''; begin for v in execute 'select n, s from hidden_keys where id < $1 order by id' using 3 loop t := t || v::text; return next v; end loop; for v in execute 'delete from hidden_keys where id = 3 returning s' loop t := t || v::text; end loop; v := row(0, t); return next v; end $$;
+select * from whole_rows() as f(a int, b text);
+create function lengths() returns setof record language plpgsql as $$ declare c char(13) := 'x'; v varchar(14) := 'y'; begin return query select c, v; end $$;
+select * from lengths() as f(a text, b text);
+create function lengths_kept() returns text language plpgsql as $$ declare c char(5) := 'ab'; v varchar(4) := 'abcd'; n numeric(6,2) := 1.555; w varchar(2); begin w := v::varchar(2); n := n * 2; v := c || '|'; return concat(w, n, v, c = 'ab', n::numeric(4,1), c::char(9), '|'); end $$;
+select lengths_kept();
