@@ -27,6 +27,7 @@ from engine.ddl import (
     owned,
     policies,
     roles,
+    statistics,
     text_search,
     types,
 )
@@ -121,6 +122,9 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.AlterPolicy: policies.alter_policy,
     st.RenamePolicy: policies.rename_policy,
     st.DropPolicy: policies.drop_policy,
+    st.CreateStatistics: statistics.create_statistics,
+    st.AlterStatistics: statistics.alter_statistics,
+    st.DropStatistics: statistics.drop_statistics,
     st.CreateTrigger: triggers.create_trigger,
     st.RenameTrigger: triggers.rename_trigger,
     st.DropTrigger: triggers.drop_trigger,

@@ -6,7 +6,7 @@
 name is looked up, no type known. ``planner.ast_query`` has expressions and queries,
 ``planner.ast_dml`` what modifies data, ``planner.ast_ddl`` definitions, ``planner.ast_type`` those of types,
 ``planner.ast_function`` those of functions, ``planner.ast_owned`` of what roles own, ``planner.ast_trigger`` triggers,
-``planner.ast_policy`` policies, ``planner.ast_text_search`` text search,
+``planner.ast_policy`` policies, ``planner.ast_text_search`` text search, ``planner.ast_statistics`` extended statistics,
 ``planner.ast_server`` databases, ``planner.ast_statement`` the rest.
 """
 
@@ -23,6 +23,7 @@ from planner.ast_policy import *  # noqa: F403
 from planner.ast_query import *  # noqa: F403
 from planner.ast_server import *  # noqa: F403
 from planner.ast_statement import *  # noqa: F403
+from planner.ast_statistics import *  # noqa: F403
 from planner.ast_text_search import *  # noqa: F403
 from planner.ast_trigger import *  # noqa: F403
 from planner.ast_type import *  # noqa: F403

@@ -80,6 +80,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreatePolicy() | st.AlterPolicy() | st.RenamePolicy() | st.DropPolicy()
             | st.CreateConfiguration() | st.CreateDictionary() | st.AlterMapping() | st.AlterDictionary()
             | st.AlterTextSearch() | st.DropTextSearch()
+            | st.CreateStatistics() | st.AlterStatistics() | st.DropStatistics()
             | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
             | st.CreateFunction() | st.CreateAggregate() | st.AlterFunction() | st.DropFunction()
             | st.CreateExtension() | st.AlterExtension() | st.DropExtension()
@@ -176,7 +177,8 @@ _TAGS: dict[type, str] = {
     ast.CreatePolicy: "CREATE POLICY", ast.AlterPolicy: "ALTER POLICY", ast.RenamePolicy: "ALTER POLICY",
     ast.DropPolicy: "DROP POLICY",
     ast.AlterMapping: "ALTER TEXT SEARCH CONFIGURATION", ast.AlterDictionary: "ALTER TEXT SEARCH DICTIONARY",
-    ast.CommentOnTextSearch: "COMMENT",
+    ast.CommentOnTextSearch: "COMMENT", ast.CommentOnStatistics: "COMMENT",
+    ast.CreateStatistics: "CREATE STATISTICS", ast.AlterStatistics: "ALTER STATISTICS", ast.DropStatistics: "DROP STATISTICS",
     ast.ReassignOwned: "REASSIGN OWNED", ast.DropOwned: "DROP OWNED",
     ast.AlterDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",

@@ -348,7 +348,21 @@ def index_key_text(
     attnum = index.key_columns[position]
     if attnum:
         return quote_identifier(table.column(attnum).name)
-    text, expr = over_table(index.expressions[position], table, pretty=pretty, reader=reader)
+    return _in_parentheses(*over_table(index.expressions[position], table, pretty=pretty, reader=reader))
+
+
+def expression_in_definition(sql: str, table: RelationDef, reader: Reader) -> str:
+    """Return a stored expression over a table as definitions of statistics have it: pretty, in one line, in parentheses unless it is a call."""
+    _, expr = over_table(sql, table, pretty=False, reader=reader)
+    text = deparse_expr(
+        expr, table, pretty=True, settings=reader.settings, type_name=reader.type_name,
+        function_name=reader.function_name, indented=False,
+    )  # fmt: skip
+    return _in_parentheses(text, expr)
+
+
+def _in_parentheses(text: str, expr: Expr) -> str:
+    """Return an expression as an element of a definition: in parentheses unless it looks like a call."""
     called = isinstance(expr, FuncExpr) and (
         expr.cast == "call" or (expr.cast == "sql" and not text.startswith("("))
     )

@@ -20,11 +20,12 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.statistics import StatisticsDef
 from planner.errors import SqlError
 
 DROPS: Final = (
     ast.Drop, ast.DropDatabase, ast.DropFunction, ast.DropOwned, ast.DropRole, ast.DropSource, ast.DropTextSearch,
-    ast.DropTimeline,
+    ast.DropTimeline, ast.DropStatistics,
 )  # fmt: skip
 """Statements that may name what cannot be read."""
 
@@ -129,4 +130,11 @@ class Guarded:
         """See ``planner.catalog.Catalog``. Raises SqlError XX001."""
         self._open(oid)
         found: TextSearchDef | None = self._catalog.text_search_by_oid(oid)
+        return found
+
+    def statistics_named(self, schema_oid: int, name: str) -> tuple[RelationDef, StatisticsDef] | None:
+        """See ``planner.catalog.Catalog``. Raises SqlError XX001."""
+        found: tuple[RelationDef, StatisticsDef] | None = self._catalog.statistics_named(schema_oid, name)
+        if found is not None:
+            self._open(found[0].oid)
         return found

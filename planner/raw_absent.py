@@ -12,7 +12,7 @@ KINDS: Final = frozenset(
     {
         "access method", "cast", "collation", "conversion", "event trigger", "foreign data wrapper",
         "foreign table", "language", "operator", "operator class", "operator family", "publication", "rule",
-        "server", "statistics", "text search parser", "text search template",
+        "server", "text search parser", "text search template",
     }
 )  # fmt: skip
 

@@ -16,6 +16,7 @@ from planner import (
     raw_function,
     raw_owned,
     raw_policy,
+    raw_statistics,
     raw_text_search,
     raw_trigger,
     raw_type,
@@ -58,6 +59,7 @@ class StatementReader(ServerReader):
             about = about or raw_trigger.about_trigger(self, kind, body)
             about = about or raw_policy.about_policy(self, kind, body)
             about = about or raw_text_search.about_text_search(self, kind, body)
+            about = about or raw_statistics.about_statistics(self, kind, body)
             about = about or raw_absent.about_absent(self, kind, body)
             if about is not None:
                 return about
@@ -253,6 +255,8 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "AlterPolicyStmt": raw_policy.alter_policy,
     "AlterTSConfigurationStmt": raw_text_search.alter_mapping,
     "AlterTSDictionaryStmt": raw_text_search.alter_dictionary,
+    "CreateStatsStmt": raw_statistics.create_statistics,
+    "AlterStatsStmt": raw_statistics.alter_statistics,
     "DoStmt": raw_function.do,
     "CreateDomainStmt": raw_type.create_domain,
     "AlterDomainStmt": raw_type.alter_domain,

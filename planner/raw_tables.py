@@ -88,8 +88,6 @@ REFUSED = {
     "CreateSubscriptionStmt": "CREATE SUBSCRIPTION",
     "AlterSubscriptionStmt": "ALTER SUBSCRIPTION",
     "DropSubscriptionStmt": "DROP SUBSCRIPTION",
-    "CreateStatsStmt": "CREATE STATISTICS",
-    "AlterStatsStmt": "ALTER STATISTICS",
     "CreateCastStmt": "CREATE CAST",
     "CreateConversionStmt": "CREATE CONVERSION",
     "CreateTransformStmt": "CREATE TRANSFORM",

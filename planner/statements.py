@@ -22,6 +22,8 @@ from planner.statements_owned import *  # noqa: F403
 from planner.statements_owned import OwnedStatement
 from planner.statements_policy import *  # noqa: F403
 from planner.statements_policy import PolicyStatement
+from planner.statements_statistics import *  # noqa: F403
+from planner.statements_statistics import StatisticsStatement
 from planner.statements_table import *  # noqa: F403
 from planner.statements_text_search import *  # noqa: F403
 from planner.statements_text_search import TextSearchStatement
@@ -419,15 +421,15 @@ class Discard:
 
 
 CommentClass: TypeAlias = Literal[
-    1247, 1255, 1259, 1260, 1262, 2606, 2613, 2615, 2620, 3079, 3256, 3600, 3602
+    1247, 1255, 1259, 1260, 1262, 2606, 2613, 2615, 2620, 3079, 3256, 3381, 3600, 3602
 ]
 """The catalogs in whose objects there are comments: pg_type, pg_proc, pg_class, pg_authid, pg_database, pg_constraint, pg_largeobject, pg_namespace,
-pg_trigger, pg_extension, pg_policy, pg_ts_dict, pg_ts_config."""
+pg_trigger, pg_extension, pg_policy, pg_statistic_ext, pg_ts_dict, pg_ts_config."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """COMMENT ON; ``name``: a function's or text search object's as the statement writes it."""
+    """COMMENT ON; ``name``: a function's, text search object's or statistics object's as the statement writes it."""
 
     class_oid: CommentClass
     object_oid: int
@@ -497,6 +499,7 @@ Statement: TypeAlias = (
     | TriggerStatement
     | PolicyStatement
     | TextSearchStatement
+    | StatisticsStatement
 )
 
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from planner import ast
 from planner.catalog import ColumnDef, IndexMethod, PartitionBound, PartitionKey, SequenceDef
+from planner.catalog.statistics import StatisticsDef
 from planner.errors import Span
 from planner.query import Expr, QueryExpr
 from planner.types import SqlType
@@ -149,7 +150,7 @@ class CreateTable:
     """CREATE TABLE, LIKE already expanded (``likes``: of which relations, ``commented``: of which with comments). ``query`` is set for CREATE TABLE AS (then columns match it).
 
     ``executed``: that is a prepared statement's.
-    ``indexes``: copied ones that serve no constraint. ``parent``, ``bound``: of a partition, whose columns are the parent's.
+    ``indexes``: copied ones that serve no constraint; ``statistics``: copied ones, without oids and names. ``parent``, ``bound``: of a partition, whose columns are the parent's.
     ``path``: the schemas in which late defaults look names up. ``of_type``: the composite type that gives it its columns.
     """
 
@@ -167,6 +168,7 @@ class CreateTable:
     with_data: bool = True
     executed: bool = False
     indexes: tuple[CreateIndex, ...] = ()
+    statistics: tuple[StatisticsDef, ...] = ()
     partition_key: PartitionKey | None = None
     parent: int = 0
     bound: PartitionBound | None = None

@@ -49,7 +49,7 @@ _OF_ONE_DATABASE: Final = (
     st.CreateFunction, st.CreateAggregate, st.AlterFunction, st.DropFunction, st.CreateExtension, st.AlterExtension,
     st.DropExtension, st.DropType, st.CreateDomain, st.SetDomainDefault, st.SetDomainNotNull, st.AddDomainCheck, st.DropDomainConstraint,
     st.ValidateDomainConstraint, st.RenameDomainConstraint, st.CreateConfiguration, st.CreateDictionary, st.AlterMapping,
-    st.AlterDictionary, st.AlterTextSearch, st.DropTextSearch,
+    st.AlterDictionary, st.AlterTextSearch, st.DropTextSearch, st.CreateStatistics, st.AlterStatistics, st.DropStatistics,
 )  # fmt: skip
 _MEMBERSHIPS: Final[StoredKey] = (
     f"{ROLE_NAME}/members",
@@ -133,6 +133,16 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             _roles(wants, catalog, named, exclusive=False)
         case st.RenamePolicy() | st.DropPolicy():
             wants.relation(statement.table)
+        case st.CreateStatistics():
+            name = session.temp_schema if statement.schema == "pg_temp" else statement.schema
+            _create(wants, catalog, name, statement.name)
+            wants.relation(statement.table, rows=False)
+            wants.text(*(part.sql for part in statement.parts))
+        case st.AlterStatistics():
+            _alter_statistics(wants, catalog, statement)
+        case st.DropStatistics():
+            for oid, _ in statement.objects:
+                _change_statistics(wants, catalog, oid)
         case st.Rename():
             return _rename(wants, catalog, statement)
         case st.Truncate():
@@ -377,6 +387,25 @@ def _rename_schema(wants: Wants, catalog: CatalogSnapshot, statement: st.Rename)
     for item in catalog.text_search():
         if item.schema == statement.old:
             wants.change(key_of(item))
+
+
+def _change_statistics(wants: Wants, catalog: CatalogSnapshot, oid: int) -> str:
+    """Change extended statistics, which are a part of their table as it is stored; return the name of their schema."""
+    found = catalog.statistics_by_oid(oid)
+    if found is None:
+        return ""
+    wants.relation(found[0].oid, rows=False)
+    schema = catalog.schema_by_oid(found[1].schema_oid)
+    return "" if schema is None else schema.name
+
+
+def _alter_statistics(wants: Wants, catalog: CatalogSnapshot, statement: st.AlterStatistics) -> None:
+    schema = _change_statistics(wants, catalog, statement.object)
+    found = catalog.statistics_by_oid(statement.object)
+    if found is not None and (statement.name is not None or statement.schema is not None):
+        _create(wants, catalog, statement.schema or schema, statement.name or found[1].name)
+    if statement.owner is not None:
+        _roles(wants, catalog, [statement.owner], exclusive=False)
 
 
 def _truncate(wants: Wants, catalog: CatalogSnapshot, statement: st.Truncate) -> None:

@@ -12,6 +12,7 @@ from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_CONSTRAINT_OID,
     PG_POLICY_OID,
+    PG_STATISTIC_EXT_OID,
     PG_TRIGGER_OID,
     Stored,
     StoredKey,
@@ -26,7 +27,7 @@ def lost_comments(
 ) -> list[StoredKey]:
     """Return the keys of the comments in ``catalog`` on parts that the objects of a change have no longer.
 
-    Parts are columns, attributes, indexes, constraints, triggers and policies; of objects that are deleted they are all lost.
+    Parts are columns, attributes, indexes, constraints, triggers, policies and statistics; of objects that are deleted they are all lost.
     """
     changes: list[tuple[StoredKey, Stored | None]] = [(key_of(item), item) for item in puts]
     changes += [(key, None) for key in deletes]
@@ -48,6 +49,7 @@ def _parts(item: Stored | None) -> Iterator[StoredKey]:
         yield from ((of_constraint, constraint.oid, 0) for constraint in item.constraints)
         yield from ((f"comment/{PG_TRIGGER_OID}", trigger.oid, 0) for trigger in item.triggers)
         yield from ((f"comment/{PG_POLICY_OID}", policy.oid, 0) for policy in item.policies)
+        yield from ((f"comment/{PG_STATISTIC_EXT_OID}", one.oid, 0) for one in item.statistics)
     elif isinstance(item, TypeDef):
         yield from ((of_class, item.relation_oid, c.attnum) for c in item.attributes if not c.dropped)
         yield from ((of_constraint, check.oid, 0) for check in item.checks)

@@ -108,7 +108,7 @@ def _proc_rows(file: str, schema_oid: int) -> Iterator[RowDict]:
 def _argument_defaults() -> dict[int, str]:
     """Return pg_proc.proargdefaults as pg_get_expr shows it."""
     found: dict[int, str] = {}
-    for proc in f.facts().procs.values():
+    for proc in list(f.facts().procs.values()):
         values = default_arguments(proc)
         if values:
             found[proc.oid] = ", ".join(deparse_expr(value) for value in values)
@@ -170,7 +170,7 @@ def _typed(file: str, integers: str, booleans: str = "") -> Iterator[dict[str, A
 @relation("pg_am", "static")
 def pg_am(session: Session) -> Iterator[RowDict]:
     """Yield pg_am."""
-    handlers = {p.name: p.oid for p in f.facts().procs.values()}
+    handlers = {p.name: p.oid for p in list(f.facts().procs.values())}
     for row in _typed("am", "oid"):
         yield {**row, "amhandler": handlers.get(row["amhandler"], 0)}
 
@@ -248,7 +248,7 @@ def pg_conversion(session: Session) -> Iterator[RowDict]:
 @relation("pg_range", "static")
 def pg_range(session: Session) -> Iterator[RowDict]:
     """Yield pg_range."""
-    procs = {p.name: p.oid for p in f.facts().procs.values()}
+    procs = {p.name: p.oid for p in list(f.facts().procs.values())}
     for row in _typed("range", "rngtypid rngsubtype rngmultitypid rngcollation rngsubopc"):
         yield {
             **row, "rngcanonical": procs.get(row["rngcanonical"], 0),

@@ -20,6 +20,7 @@ from engine.catalog.stored import (
     PG_NAMESPACE_OID,
     PG_POLICY_OID,
     PG_PROC_OID,
+    PG_STATISTIC_EXT_OID,
     PG_TS_CONFIG_OID,
     PG_TS_DICT_OID,
     PG_TYPE_OID,
@@ -67,6 +68,8 @@ def _owners(session: Session) -> Iterator[tuple[Key, int]]:
     for made in catalog.text_search():
         class_ = PG_TS_CONFIG_OID if isinstance(made, ConfigurationDef) else PG_TS_DICT_OID
         yield (class_, made.oid), made.owner
+    for _table, statistics in catalog.statistics().values():
+        yield (PG_STATISTIC_EXT_OID, statistics.oid), statistics.owner
     for database in catalog.databases.values():
         yield (PG_DATABASE_OID, database.oid), database.owner
 

@@ -46,6 +46,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.catalog.policy import PolicyDef
+from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
 from planner.named_oids import needed_oids
 from planner.typefacts import FIRST_USER_OID
@@ -118,6 +119,7 @@ def _called(part: Any) -> str:
 
 _WORDS: Final[Mapping[type, str]] = {
     ColumnDef: "column", IndexDef: "index", ConstraintDef: "constraint", TriggerDef: "trigger", PolicyDef: "policy",
+    StatisticsDef: "statistics object",
 }  # fmt: skip
 
 
@@ -184,7 +186,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
             _nothing, "kind", "row_security", "force_row_security", "keys_off", "version", "virtual", "view_path",
             "persistence", "options", "populated", "source_oid",
         ),
-        **_all(_parts, "columns", "indexes", "constraints", "triggers", "policies"),
+        **_all(_parts, "columns", "indexes", "constraints", "triggers", "policies", "statistics"),
         **_all(_oid, "table_oid", "partition_of", "of_type"),
         "view_sql": _text, "depends_on": _oids, "sequence": _part, "partition_key": _part, "bound": _part,
     },
@@ -226,6 +228,9 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
     PolicyDef: {
         **_all(_nothing, "oid", "name", "command", "permissive", "roles"),
         **_all(_text, "using_sql", "check_sql"), "depends_on": _oids,
+    },
+    StatisticsDef: {
+        **_all(_nothing, "oid", "name", "owner", "attnums", "kinds", "target"), "schema_oid": _oid, "expressions": _texts,
     },
     SequenceDef: {
         **_all(
@@ -287,6 +292,7 @@ def identities(item: Stored) -> Iterator[int]:
             yield from (constraint.oid for constraint in item.constraints)
             yield from (trigger.oid for trigger in item.triggers)
             yield from (policy.oid for policy in item.policies)
+            yield from (statistics.oid for statistics in item.statistics)
         case TypeDef():
             yield from item.family
             if item.relation_oid:

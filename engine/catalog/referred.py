@@ -91,6 +91,11 @@ def with_policies(catalog: CatalogSnapshot, value: Any) -> Sequence[RelationDef]
     return cast("list[RelationDef]", known)
 
 
+def with_statistics(catalog: CatalogSnapshot, value: Any) -> Sequence[RelationDef]:
+    """Return the tables with extended statistics, whatever these depend on: there are few."""
+    return list({table.oid: table for table, _ in catalog.statistics().values()}.values())
+
+
 def by_referred_in_triggers(catalog: CatalogSnapshot, value: Any) -> Sequence[RelationDef]:
     """Return the tables that have triggers on, of, calling or naming an object: themselves, triggers, functions, tables that a foreign key refers to, what conditions name."""
     known = catalog.derived.get(by_referred_in_triggers)

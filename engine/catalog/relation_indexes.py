@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from engine.catalog.indexes import grouped
+from pgwire.give_way import paced_iter
 from planner.catalog import ConstraintDef, RelationDef
+from planner.catalog.statistics import StatisticsDef
 from planner.typefacts import FIRST_USER_OID
 
 OwnedConstraint: TypeAlias = tuple[RelationDef, ConstraintDef]
@@ -81,3 +83,15 @@ def with_made_types(
         if item.kind in "rmp" and any(c.declared.oid >= FIRST_USER_OID for c in item.stored_columns):
             after[item.oid] = item
     return after
+
+
+OwnedStatistics: TypeAlias = tuple[RelationDef, StatisticsDef]
+
+
+def with_statistics(derived: dict[object, object], made: Iterable[RelationDef]) -> dict[int, OwnedStatistics]:
+    """Return extended statistics by oid, oldest first, each with its table; they are few, and kept in ``derived`` of one snapshot."""
+    known = derived.get(with_statistics)
+    if not isinstance(known, dict):
+        every = [(one.oid, (item, one)) for item in paced_iter(made) for one in item.statistics]
+        known = derived[with_statistics] = dict(sorted(every, key=lambda pair: pair[0]))
+    return known

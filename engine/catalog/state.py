@@ -28,11 +28,13 @@ from engine.catalog.indexes import (
 )
 from engine.catalog.relation_indexes import (
     OwnedConstraint,
+    OwnedStatistics,
     with_constraints,
     with_made_types,
     with_owned,
     with_partitions,
     with_references,
+    with_statistics,
 )
 from engine.catalog.shapes import FindShape
 from engine.catalog.stored import (
@@ -345,6 +347,19 @@ class CatalogSnapshot:
     def policy_by_oid(self, oid: int) -> tuple[RelationDef, PolicyDef] | None:
         """Return the policy with this oid and its table."""
         return next(((r, p) for r in self.user_relations() for p in r.policies if p.oid == oid), None)
+
+    def statistics(self) -> Mapping[int, OwnedStatistics]:
+        """Return extended statistics by their oids, oldest first, each with its table."""
+        return with_statistics(self.derived, self.user_relations())
+
+    def statistics_by_oid(self, oid: int) -> OwnedStatistics | None:
+        """Return the extended statistics with this oid and their table."""
+        return self.statistics().get(oid)
+
+    def statistics_named(self, schema_oid: int, name: str) -> OwnedStatistics | None:
+        """Return the extended statistics of that name in a schema, with their table."""
+        every = self.statistics().values()
+        return next((p for p in every if (p[1].schema_oid, p[1].name) == (schema_oid, name)), None)
 
     def trigger_by_oid(self, oid: int) -> tuple[RelationDef, TriggerDef] | None:
         """Return the trigger with this oid and its table."""

@@ -47,6 +47,7 @@ PG_LANGUAGE_OID = 2612
 PG_LARGEOBJECT_OID = 2613  # what comments and rights of large objects are filed under
 PG_TRIGGER_OID = 2620
 PG_POLICY_OID = 3256
+PG_STATISTIC_EXT_OID = 3381
 PG_TS_DICT_OID, PG_TS_CONFIG_OID, PG_TS_TEMPLATE_OID = 3600, 3602, 3764
 
 
@@ -161,6 +162,7 @@ def highest_oid(items: Iterable[Stored]) -> int:
                     *(c.oid for c in item.constraints),
                     *(t.oid for t in item.triggers),
                     *(p.oid for p in item.policies),
+                    *(s.oid for s in item.statistics),
                 )
             case (
                 SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef() | FunctionDef()
@@ -177,13 +179,20 @@ def highest_oid(items: Iterable[Stored]) -> int:
     return highest
 
 
+def _statistics_names(relation: RelationDef) -> set[tuple[int, str, int]]:
+    """Return what finds a relation's extended statistics, whose names are their schema's, not the relation's."""
+    return {(one.schema_oid, one.name, one.oid) for one in relation.statistics}
+
+
 def same_names(old: Stored | None, new: Stored) -> bool:
     """Tell whether replacing ``old`` by ``new`` leaves every name resolving as before."""
     match old, new:
         case RelationDef(), RelationDef():
-            return (old.schema, old.name) == (new.schema, new.name) and {i.name for i in old.indexes} == {
-                i.name for i in new.indexes
-            }
+            return (
+                (old.schema, old.name) == (new.schema, new.name)
+                and {i.name for i in old.indexes} == {i.name for i in new.indexes}
+                and _statistics_names(old) == _statistics_names(new)
+            )
         case SchemaDef(), SchemaDef():
             return (old.name, old.owner) == (new.name, new.owner)
         case RoleDef(), RoleDef():  # which schemas it may use
@@ -197,12 +206,14 @@ def same_names(old: Stored | None, new: Stored) -> bool:
 
 def new_names(old: Stored | None, new: Stored) -> frozenset[str] | None:
     """Return the names of relations, indexes among them, that replacing ``old`` by ``new`` adds; None if it does anything else to names."""
-    if not isinstance(new, RelationDef) or new.partition_of:
+    if not isinstance(new, RelationDef) or new.partition_of or (old is None and new.statistics):
         return None
     names = frozenset((new.name, *(index.name for index in new.indexes)))
     if old is None:
         return names
     if not isinstance(old, RelationDef) or (old.schema, old.name) != (new.schema, new.name):
+        return None
+    if _statistics_names(old) != _statistics_names(new):
         return None
     before = frozenset((old.name, *(index.name for index in old.indexes)))
     return names - before if before <= names else None

@@ -20,6 +20,7 @@ from engine.catalog.stored import (
     PG_NAMESPACE_OID,
     PG_POLICY_OID,
     PG_PROC_OID,
+    PG_STATISTIC_EXT_OID,
     PG_TRIGGER_OID,
     PG_TS_CONFIG_OID,
     PG_TS_DICT_OID,
@@ -239,6 +240,9 @@ class Wants:
         for item in catalog.text_search():
             if item.schema == name:
                 self.change(key_of(item))
+        for table, statistics in catalog.statistics().values():
+            if statistics.schema_oid == schema.oid and table.schema != name:
+                self.change(key_of(table))
 
 
 def type_keys(catalog: CatalogSnapshot, oid: int) -> Iterator[StoredKey]:
@@ -321,6 +325,9 @@ def _references_of(catalog: CatalogSnapshot, relation: RelationDef) -> set[Store
         found.update(named_in(catalog, policy.using_sql, policy.check_sql))
         found.update(("relation", oid, 0) for oid in policy.depends_on)
         found.update(("role", oid, 0) for oid in policy.roles if oid >= FIRST_USER_OID)
+    for statistics in relation.statistics:
+        found.update(named_in(catalog, *statistics.expressions))
+        found.add(("schema", statistics.schema_oid, 0))
     found.update(("function", t.function, 0) for t in relation.triggers if t.function >= FIRST_USER_OID)
     found.update(("relation", t.from_table, 0) for t in relation.triggers if t.from_table)
     for index in relation.indexes:
@@ -359,6 +366,9 @@ def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey 
         case _ if class_oid == PG_POLICY_OID:
             policy = catalog.policy_by_oid(oid)
             return None if policy is None else key_of(policy[0])
+        case _ if class_oid == PG_STATISTIC_EXT_OID:
+            statistics = catalog.statistics_by_oid(oid)
+            return None if statistics is None else key_of(statistics[0])
         case _ if class_oid in (PG_TS_CONFIG_OID, PG_TS_DICT_OID):
             search = catalog.text_search_by_oid(oid)
             return None if search is None else key_of(search)

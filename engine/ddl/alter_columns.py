@@ -35,6 +35,7 @@ from engine.ddl.rewrite import (
 )
 from engine.ddl.roles import function_words
 from engine.ddl.row_readers import reading
+from engine.ddl.statistics_parts import without_statistics_on
 from engine.ddl.stored_queries import rebase_queries
 from engine.reads.plans import Plan
 from engine.reads.query import context
@@ -53,6 +54,7 @@ from planner import statements as st
 from planner.bind import bind_check, deparse_check, generated_from, rebase_view
 from planner.bind.generated import columns_used
 from planner.bind.index import dropped_column, rebound_indexes, with_hidden, without_indexes
+from planner.bind.statistics import retyped_statistics
 from planner.bind.stored import column_default, stored_default
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.classify import is_volatile
@@ -233,7 +235,8 @@ async def drop_column(
         if c.foreign is not None and not gone_too.isdisjoint(c.foreign.attnums)
         if child.oid != relation.oid or c in constraints
     ]
-    changed = without_columns(replace(relation, columns=remaining.columns), gone_too)
+    changed = replace(relation, columns=remaining.columns)
+    changed = without_columns(without_statistics_on(changed, gone_too, session.catalog), gone_too)
     changed = replace(changed, indexes=indexes, constraints=constraints)
     broken = views_that_break(session, relation, changed)
     fired = [
@@ -438,6 +441,8 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
         except SqlError as error:
             error.span = None  # it would point into another text
             raise
+    if changed.statistics:
+        changed = _with_statistics_rebound(session, changed, column.attnum)
     if not rewrites:
         await store_definition(session, changed)
         await define.rebuild(session, changed, column.attnum)
@@ -464,6 +469,15 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
     changed = to_be_rewritten(changed)
     await rewrite_rows(session, relation, changed, retyped)
     await define.rebuild(session, changed, column.attnum)
+
+
+def _with_statistics_rebound(session: Session, relation: RelationDef, attnum: int) -> RelationDef:
+    """Return a table with its extended statistics bound under the new type of a column. Raises SqlError as ``retyped_statistics``."""
+    try:
+        return replace(relation, statistics=retyped_statistics(relation, attnum, session.catalog))
+    except SqlError as error:
+        error.span = None  # it would point into another text
+        raise
 
 
 def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef) -> None:

@@ -1,12 +1,13 @@
-"""LIKE … INCLUDING COMMENTS: what is said of columns, CHECK constraints and indexes is said of their copies, too; not what is said of keys."""
+"""LIKE … INCLUDING COMMENTS: what is said of columns, CHECK constraints, indexes and extended statistics is said of their copies, too; not what is said of keys."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, CommentDef
+from engine.catalog.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_STATISTIC_EXT_OID, CommentDef
 from planner.catalog import IndexDef, RelationDef
+from planner.catalog.statistics import StatisticsDef
 
 
 def copied_comments(catalog: CatalogSnapshot, made: RelationDef, sources: Sequence[int]) -> list[CommentDef]:
@@ -21,6 +22,7 @@ def copied_comments(catalog: CatalogSnapshot, made: RelationDef, sources: Sequen
     columns = {column.name: column.attnum for column in made.live}
     checks = {constraint.name: constraint.oid for constraint in made.constraints if constraint.kind == "c"}
     left = list(made.indexes)
+    copies = list(made.statistics)
     for source in filter(None, map(catalog.relation_by_oid, sources)):
         for column in source.live:
             if column.name in columns:
@@ -33,7 +35,18 @@ def copied_comments(catalog: CatalogSnapshot, made: RelationDef, sources: Sequen
             if same is not None:
                 left.remove(same)
                 copy(PG_CLASS_OID, (index.oid, 0), (same.oid, 0))
+        for one in source.statistics:
+            over = _parts(one, source)
+            found_copy = next((each for each in copies if _parts(each, made) == over), None)
+            if found_copy is not None:
+                copies.remove(found_copy)
+                copy(PG_STATISTIC_EXT_OID, (one.oid, 0), (found_copy.oid, 0))
     return found
+
+
+def _parts(statistics: StatisticsDef, table: RelationDef) -> tuple[object, ...]:
+    names = [table.column(attnum).name for attnum in statistics.attnums]
+    return sorted(names), statistics.expressions, statistics.kinds
 
 
 def _keys(index: IndexDef, table: RelationDef) -> tuple[object, ...]:

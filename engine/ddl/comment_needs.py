@@ -15,19 +15,21 @@ from engine.catalog.stored import (
     PG_NAMESPACE_OID,
     PG_POLICY_OID,
     PG_PROC_OID,
+    PG_STATISTIC_EXT_OID,
     PG_TRIGGER_OID,
     PG_TS_CONFIG_OID,
     PG_TS_DICT_OID,
     PG_TYPE_OID,
 )
 from engine.ddl.routine_needs import RoutineNeeds
+from engine.ddl.statistics_needs import StatisticsNeeds
 from engine.reads.plans import Replan
 from planner import statements as st
 from planner.errors import SqlError
 from planner.total import members, total
 
 
-class CommentNeeds(RoutineNeeds):
+class CommentNeeds(RoutineNeeds, StatisticsNeeds):
     """To own what is commented on, or what it is a part of."""
 
     def comment(self, statement: st.Comment) -> None:
@@ -114,6 +116,7 @@ COMMENTED: Final[Mapping[int, _Comment]] = total(
         PG_DATABASE_OID: CommentNeeds.comment_on_database,
         PG_PROC_OID: CommentNeeds.comment_on_function,
         PG_TYPE_OID: CommentNeeds.comment_on_type,
+        PG_STATISTIC_EXT_OID: CommentNeeds.comment_on_statistics,
         PG_TS_CONFIG_OID: CommentNeeds.comment_on_text_search,
         PG_TS_DICT_OID: CommentNeeds.comment_on_text_search,
         PG_EXTENSION_OID: CommentNeeds.comment_on_extension,

@@ -39,6 +39,7 @@ from engine.ddl.partitions import (
     parent_changed,
 )
 from engine.ddl.privileges import check as check_privileges
+from engine.ddl.statistics_parts import with_copied
 from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.temporary import CommitActions
 from engine.ddl.view_nesting import check_nesting
@@ -196,6 +197,8 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     relation = add_checks(session, relation, statement.checks)
     for index in statement.indexes:
         relation = _with_index(session, relation, index)
+    if statement.statistics:
+        relation = with_copied(session, relation, statement.statistics)
     # the hidden columns of the indexes are numbered: those of these come behind them
     relation = add_keys(session, relation, [key for key in statement.keys if key.expressions])
     check_keys(relation)

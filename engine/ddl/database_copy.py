@@ -47,6 +47,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.catalog.policy import PolicyDef
+from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
 from planner.errors import SqlError
 from planner.facts import REGCLASS, REGCONFIG, REGDICTIONARY, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE
@@ -258,6 +259,7 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
             yield from ((constraint.oid, 1) for constraint in item.constraints)
             yield from ((trigger.oid, 1) for trigger in item.triggers)
             yield from ((policy.oid, 1) for policy in item.policies)
+            yield from ((one.oid, 1) for one in item.statistics)
         case TypeDef(kind="b"):
             pass  # the same in every database
         case TypeDef(kind="r"):
@@ -358,6 +360,7 @@ def _relation(relation: RelationDef, oids: Oids, version: int) -> RelationDef:
         constraints=tuple(_constraint(constraint, oids) for constraint in relation.constraints),
         triggers=tuple(_trigger(trigger, oids) for trigger in relation.triggers),
         policies=tuple(_policy(policy, oids) for policy in relation.policies),
+        statistics=tuple(_statistics(one, oids) for one in relation.statistics),
         version=version,
         view_sql=oids.in_text(relation.view_sql),
         depends_on=tuple(sorted(oids.all(relation.depends_on))),
@@ -423,6 +426,15 @@ def _trigger(trigger: TriggerDef, oids: Oids) -> TriggerDef:
         from_table=oids[trigger.from_table],
         parent=oids[trigger.parent],
         when_sql=oids.in_text(trigger.when_sql),
+    )
+
+
+def _statistics(statistics: StatisticsDef, oids: Oids) -> StatisticsDef:
+    return replace(
+        statistics,
+        oid=oids[statistics.oid],
+        schema_oid=oids[statistics.schema_oid],
+        expressions=tuple(oids.in_text(text) for text in statistics.expressions),
     )
 
 

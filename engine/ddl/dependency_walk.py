@@ -15,6 +15,7 @@ from engine.catalog.dependency_rows import PG_ATTRDEF_OID, PG_REWRITE_OID
 from pgwire.give_way import give_way
 from planner.builtins.system_definitions import RULE_OID_BASE
 from planner.builtins.system_describe import describe_object
+from planner.catalog.statistics import PG_STATISTIC_EXT
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -142,9 +143,17 @@ def _on_the_way(at: Address, how: str, above: _Visit | None) -> bool:
 
 def told(session: Session, asked: Sequence[Address]) -> list[Told]:
     """Return what goes with objects that are dropped together, as CASCADE tells it; what it does not tell apart."""
+    return _told(session, _walked(session, asked))
+
+
+def _walked(session: Session, asked: Sequence[Address]) -> _Walk:
     walk = _Walk(session)
     for one in asked:
         walk.visit(one, _ASKED, None)
+    return walk
+
+
+def _told(session: Session, walk: _Walk) -> list[Told]:
     made: list[Told] = []
     for address, (how, on) in reversed(walk.found.items()):
         if how & _SILENT or not how & _TOLD:
@@ -163,9 +172,13 @@ def told_with(
     words: Callable[[Dependency], str],
 ) -> list[Told]:
     """As ``told``, and behind it what is ``known`` to go though pg_depend has no row of it: nothing goes untold. ``words``: of what it depends on."""
-    made = told(session, asked)
+    walk = _walked(session, asked)
+    made = _told(session, walk)
     names = {one.what for one in made}
-    return made + [Told(one.what, words(one)) for one in known if one.what and one.what not in names]
+    # statistics go with a column by themselves, be they over a function that is dropped, too
+    quiet = {at.oid for at, (how, _) in walk.found.items() if at.of == PG_STATISTIC_EXT and how & _SILENT}
+    left = [one for one in known if one.what and one.what not in names and one.oid not in quiet]
+    return made + [Told(one.what, words(one)) for one in left]
 
 
 def lines(told_: Sequence[Told]) -> list[str]:

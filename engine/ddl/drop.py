@@ -308,10 +308,10 @@ def notice_cascade(session: Session, gone: Sequence[str]) -> None:
 
 
 def part_oids(relation: RelationDef) -> set[int]:
-    """Return the oids of a relation's constraints, indexes, triggers and policies."""
+    """Return the oids of a relation's constraints, indexes, triggers, policies and extended statistics."""
     oids = {constraint.oid for constraint in relation.constraints} | {index.oid for index in relation.indexes}
     oids |= {trigger.oid for trigger in relation.triggers} | {policy.oid for policy in relation.policies}
-    return oids
+    return oids | {one.oid for one in relation.statistics}
 
 
 async def drop_relations(

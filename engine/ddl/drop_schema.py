@@ -20,6 +20,7 @@ from engine.ddl.dependency_walk import told as told_with
 from engine.ddl.dependents import still_needed
 from engine.ddl.drop import drop_relations, kept_about, notice_cascade
 from engine.ddl.extensions import forget_extensions, in_schema
+from engine.ddl.statistics_parts import drop_statistics_in
 from engine.ddl.text_search import asked_by, drop_objects
 from engine.ddl.types import drop_types
 from pgwire.give_way import openly
@@ -66,7 +67,10 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     views, hanging, _links = openly(depends.dependents, session, {*(r.oid for r in inside), *named})
     told = openly(told_with, session, [Address(PG_NAMESPACE_OID, schema.oid) for schema in schemas])
     # also where pg_depend has no row of it: a schema that holds something never goes alone
-    holds = bool(told or inside or called or types or extensions or searching or views or hanging)
+    statistics = [one for _table, one in catalog.statistics().values() if one.schema_oid in oids]
+    holds = bool(
+        statistics or told or inside or called or types or extensions or searching or views or hanging
+    )
     if holds and not cascade:
         what = f"schema {schemas[0].name}" if len(schemas) == 1 else None
         raise still_needed(what, lines(told))
@@ -74,6 +78,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
         notice_cascade(session, [one.what for one in told])
         await drop_relations(session, [*inside, *views], cascade=True, quiet=True)
         await drop_parts(session, oids)
+        await drop_statistics_in(session, oids)
         await depends.drop_functions(session, [*called, *hanging], cascade=True, quiet=True)
         left = [t for t in map(session.catalog.type_by_oid, [t.oid for t in types]) if t is not None]
         await drop_types(session, left, cascade=True, quiet=True)

@@ -25,6 +25,7 @@ from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
 from planner.bind.policy import rebound_policies
 from planner.bind.renaming import renamed
+from planner.bind.statistics import rebound_statistics
 from planner.bind.stored import rebase_default_text, rebase_readable_view
 from planner.bind.trigger import rebound_triggers
 from planner.catalog import FunctionDef, RelationDef, TypeDef
@@ -105,6 +106,8 @@ def _table(table: RelationDef, before: CatalogSnapshot, after: CatalogSnapshot, 
         table = replace(table, triggers=rebound_triggers(table, table, before, change))
     if any(has(sql) for policy in table.policies for sql in (policy.using_sql, policy.check_sql)):
         table = replace(table, policies=rebound_policies(table, table, before, change))
+    if any(has(sql) for statistics in table.statistics for sql in statistics.expressions):
+        table = replace(table, statistics=rebound_statistics(table, table, before, change))
     if any(has(sql) for index in table.indexes for sql in (*index.expressions, index.where_sql)):
         table = rebound_indexes(table, table, before, change)
     return table

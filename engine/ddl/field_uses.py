@@ -30,6 +30,7 @@ from planner.bind.generated import stored_generation
 from planner.bind.index import index_keys
 from planner.bind.policy import rebound_policies
 from planner.bind.renaming import renamed
+from planner.bind.statistics import stored_expressions
 from planner.bind.stored import rebase_default_text, rebase_view
 from planner.bind.trigger import stored_condition
 from planner.catalog import ConstraintDef, FunctionDef, RelationDef, TypeDef
@@ -212,6 +213,10 @@ def _parts(
     for trigger in table.triggers:
         if breaks(trigger.when_sql, partial(stored_condition, trigger, table, trial)):
             yield Use("trigger", table, trigger.name)
+    for statistics in table.statistics:
+        text = " ".join(statistics.expressions)
+        if text and breaks(text, partial(stored_expressions, statistics, table, trial)):
+            yield Use("statistics", table, statistics.oid)
     yield from _policies(table, catalog, trial, breaks)
 
 

@@ -139,6 +139,8 @@ def _constants(table: RelationDef) -> Iterator[int]:
         yield from relations_in_text(" ".join((*index.expressions, index.where_sql or "")))
     for trigger in table.triggers:
         yield from relations_in_text(trigger.when_sql)
+    for statistics in table.statistics:
+        yield from relations_in_text(" ".join(statistics.expressions))
     for policy in table.policies:
         yield from relations_in_text(f"{policy.using_sql} {policy.check_sql}")
     if table.partition_key is not None:
@@ -201,6 +203,8 @@ def _is_there(session: Session, use: Use) -> bool:
         return any(p.name == use.what for p in relation.policies)
     if use.kind == "trigger":
         return any(t.name == use.what for t in relation.triggers)
+    if use.kind == "statistics":
+        return any(one.oid == use.what for one in relation.statistics)
     return not relation.column(int(use.what)).dropped
 
 

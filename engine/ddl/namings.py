@@ -130,6 +130,8 @@ def _named_by(relation: RelationDef) -> set[int]:
         found.add(trigger.function)
     for policy in relation.policies:
         found |= used_oids(f"{policy.using_sql} {policy.check_sql}")
+    for statistics in relation.statistics:
+        found |= used_oids(" ".join(statistics.expressions))
     if relation.partition_key is not None:
         found |= used_oids(" ".join(relation.partition_key.expressions))
     return found

@@ -34,6 +34,12 @@ from engine.ddl.members import named_role
 from engine.ddl.needs import denied
 from engine.ddl.policies import without_role
 from engine.ddl.roles import function_words
+from engine.ddl.statistics_parts import (
+    drop_statistics_in,
+    drop_statistics_owned,
+    reassign_statistics,
+    statistics_owned_by,
+)
 from engine.ddl.types import drop_types
 from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
@@ -103,7 +109,8 @@ async def reassign(conn: Connection, plan: Plan, statement: st.ReassignOwned, pa
     changed: list[Stored] = []
     for role in roles:
         owned = [] if role.oid == to.oid else _owned(session, role)
-        _check_taken(session, owned, to)
+        in_schemas = [one.schema_oid for _table, one in statistics_owned_by(session.catalog, role.oid)]
+        _check_taken(session, owned, [] if role.oid == to.oid else in_schemas, to)
         changed += [replace(item, owner=to.oid) for item in owned]
         of = {(_CLASSES[type(item)], item.oid) for item in owned if type(item) in _CLASSES}
         changed += [
@@ -113,14 +120,15 @@ async def reassign(conn: Connection, plan: Plan, statement: st.ReassignOwned, pa
         ]
     if changed:
         await session.view.change(changed)
+    await reassign_statistics(session, {role.oid for role in roles}, to.oid)
     await large_objects.reassign(session, {role.oid for role in roles}, to.oid)
     return Command(plan.bound.tag)
 
 
-def _check_taken(session: Session, owned: Sequence[_Owned], to: RoleDef) -> None:
+def _check_taken(session: Session, owned: Sequence[_Owned], statistics: Sequence[int], to: RoleDef) -> None:
     """Ask what PostgreSQL asks of objects one by one, of relations and types nothing. Raises SqlError 42501.
 
-    Schemas change hands as by ALTER SCHEMA, for which their giver may CREATE in the database; who gets what is in a schema may make it there.
+    Schemas change hands as by ALTER SCHEMA, for which their giver may CREATE in the database; who gets what is in a schema may make it there. ``statistics``: schemas of extended statistics.
     """
     giver, taker = Rights(session.catalog, session.role), Rights(session.catalog, to)
     if giver.superuser:
@@ -132,6 +140,10 @@ def _check_taken(session: Session, owned: Sequence[_Owned], to: RoleDef) -> None
             schema = session.catalog.schema(item.schema)
             if schema is not None and not taker.schema(schema, "C"):
                 raise denied("schema", schema.name)
+    for oid in statistics:
+        schema = session.catalog.schema_by_oid(oid)
+        if schema is not None and not taker.schema(schema, "C"):
+            raise denied("schema", schema.name)
 
 
 async def drop_owned(conn: Connection, plan: Plan, statement: st.DropOwned, params: Params) -> Outcome:
@@ -143,6 +155,7 @@ async def drop_owned(conn: Connection, plan: Plan, statement: st.DropOwned, para
         raise not_supported("DROP OWNED BY a role that owns sources", hint="Use DROP SOURCE.")
     _check_dependents(session, owned, cascade=statement.cascade)
     await _drop(session, owned)
+    await drop_statistics_owned(session, {role.oid for role in roles})
     await large_objects.drop_owned(session, {role.oid for role in roles})
     await _revoke(session, {role.oid for role in roles})
     for role in roles:
@@ -226,6 +239,7 @@ async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
     await extensions.forget_extensions(session, gone.values())
     types = [t for t in every if isinstance(t, TypeDef) and session.catalog.type_by_oid(t.oid) is not None]
     await drop_types(session, types, cascade=True, quiet=True)
+    await drop_statistics_in(session, schemas)
     deletes: list[StoredKey] = [("schema", oid, 0) for oid in sorted(schemas)]
     deletes += [key_of(a) for a in session.catalog.acls() if a.object_oid in schemas]
     deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in schemas]

@@ -30,6 +30,7 @@ from planner.bind.index import rebound_indexes
 from planner.bind.partition import with_key_named
 from planner.bind.policy import rebound_policies
 from planner.bind.renaming import renamed
+from planner.bind.statistics import rebound_statistics
 from planner.bind.trigger import rebound_triggers
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -171,8 +172,14 @@ def _rename_in_checks(
     columns = tuple(replace(c, default_sql=texts.get(c.attnum, c.default_sql)) for c in after.columns)
     triggers = rebound_triggers(before, after, session.catalog, change)
     policies = rebound_policies(before, after, session.catalog, change)
+    statistics = rebound_statistics(before, after, session.catalog, change)
     after = replace(
-        after, constraints=tuple(constraints), columns=columns, triggers=triggers, policies=policies
+        after,
+        constraints=tuple(constraints),
+        columns=columns,
+        triggers=triggers,
+        policies=policies,
+        statistics=statistics,
     )
     return rebound_indexes(before, after, session.catalog, change)
 

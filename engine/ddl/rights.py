@@ -191,6 +191,9 @@ RIGHTS: Final[Mapping[type, Row]] = total(
         st.AlterDictionary: Asks(Asked.alter_dictionary),
         st.AlterTextSearch: Asks(Asked.alter_text_search),
         st.DropTextSearch: Asks(Asked.drop_text_search),
+        st.CreateStatistics: Asks(Asked.create_statistics),
+        st.AlterStatistics: Asks(Asked.alter_statistics),
+        st.DropStatistics: Asks(Asked.drop_statistics),
         # roles, databases, and what they hold
         st.RoleStatement: Asks(Asked.role_statement),
         st.GrantRole: Asks(Asked.grant_role),

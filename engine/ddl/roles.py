@@ -24,6 +24,7 @@ from engine.catalog.stored import (
 from engine.connection.portal import Command, Outcome
 from engine.ddl.members import changed_members, refuse_predefined, refuse_reserved_role
 from engine.ddl.policies import role_targets
+from engine.ddl.statistics_parts import statistics_owned_by, statistics_words
 from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
 from engine.routines.acting import refuse_other_role
@@ -193,6 +194,10 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             if i.owner == role.oid
         ]
         owned += [
+            (one.oid, 0, f"owner of {statistics_words(session, one)}")
+            for _table, one in statistics_owned_by(session.catalog, role.oid)
+        ]
+        owned += [
             (t.oid, place, f"owner of type {type_name(session, oid, None)}")
             for t in session.catalog.user_types()
             if t.owner == role.oid
@@ -258,6 +263,7 @@ async def _elsewhere(session: Session, role: int) -> AsyncIterator[str]:
         own: list[Any] = [*catalog.schemas(), *catalog.user_relations(), *catalog.sources.values()]
         own += [*catalog.user_types(), *catalog.functions(), *catalog.extensions.values()]
         own += catalog.text_search()
+        own += [one for _table, one in catalog.statistics().values()]
         oids = {item.oid for item in own if item.owner == role}
         granted = {
             (acl.class_oid, acl.object_oid, acl.sub_id)

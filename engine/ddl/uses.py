@@ -18,6 +18,7 @@ from engine.ddl.alter_columns import drop_column
 from engine.ddl.dependents import Dependency
 from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, replace_table, table_of
 from engine.ddl.policies import drop_policies, policy_words
+from engine.ddl.statistics_parts import drop_statistics_of, statistics_words
 from engine.triggers.define import drop_triggers, trigger_of
 from engine.triggers.dependencies import trigger_words
 from pgwire.give_way import paced
@@ -25,13 +26,14 @@ from planner import statements as st
 from planner.bind.generated import columns_used
 from planner.bind.index import index_keys, without_indexes
 from planner.bind.policy import of_table
+from planner.bind.statistics import columns_of
 from planner.catalog import IndexDef, RelationDef
 from planner.named_oids import named_oids, used_oids
 from planner.partition import ancestors, key_exprs
 
 
 class Use(NamedTuple):
-    """What of a relation uses something: ``kind`` table (by a column of its partition key), column or default (``what``: attnum), check, trigger, policy (its name), index (oid), view."""
+    """What of a relation uses something: ``kind`` table (by a column of its partition key), column or default (``what``: attnum), check, trigger, policy (its name), index, statistics (oid), view."""
 
     kind: str
     relation: RelationDef
@@ -84,6 +86,10 @@ def uses_of(
             called = used_oids(f"{policy.using_sql} {policy.check_sql}") & family
             if called:
                 found.append(Use("policy", relation, policy.name, min(called)))
+        for statistics in relation.statistics:
+            called = used_oids(" ".join(statistics.expressions)) & family
+            if called and (not gone or gone.isdisjoint(columns_of(statistics, relation, session.catalog))):
+                found.append(Use("statistics", relation, statistics.oid, min(called)))
         keys = _key_uses(session, relation, family, gone) | ({relation.of_type} & family)
         if keys:
             found = [use for use in found if use.relation.oid != relation.oid]
@@ -145,6 +151,9 @@ def dependency(session: Session, use: Use, on: Hashable) -> Dependency:
     if use.kind == "policy":
         policy = of_table(relation, str(use.what))
         return Dependency(policy.oid, policy.oid, policy_words(session, policy, relation), on, within=(oid,))
+    if use.kind == "statistics":
+        one = next(s for s in relation.statistics if s.oid == use.what)
+        return Dependency(one.oid, one.oid, statistics_words(session, one), on, within=(oid,))
     column = relation.column(int(use.what))
     if use.kind == "default":
         text = default_words(session, relation, column)
@@ -174,6 +183,8 @@ async def drop_use(session: Session, use: Use) -> None:
         await drop_triggers(session, table, [str(use.what)])
     elif use.kind == "policy":
         await drop_policies(session, table, [of_table(table, str(use.what))])
+    elif use.kind == "statistics":
+        await drop_statistics_of(session, table, [int(use.what)])
     elif use.kind == "default":
         await drop_defaults(session, [(table, table.column(int(use.what)))])
     elif use.kind == "check":

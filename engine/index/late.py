@@ -204,7 +204,7 @@ def _depth(node: object, expanded: Sequence[Expr]) -> int:
 
 _UNSEEN: Final = frozenset(
     proc.oid
-    for proc in facts().procs.values()
+    for proc in list(facts().procs.values())
     if proc.name in ("random", "gen_random_uuid", "clock_timestamp", "timeofday")
 )
 """Volatile, but nobody can tell how often they have been called."""
@@ -223,7 +223,7 @@ def _is_seen(node: object) -> bool:
 
 _SIZES: Final = frozenset(
     proc.oid
-    for proc in facts().procs.values()
+    for proc in list(facts().procs.values())
     if proc.name in ("pg_relation_size", "pg_table_size", "pg_indexes_size", "pg_total_relation_size")
 )
 """Volatile as others may change what they tell; how often and in which order they are called does not."""

@@ -29,6 +29,7 @@ _WORDS = {
     "PARTITION BOUND": "partition bound",
     "INDEX": "index expressions",
     "INDEX WHERE": "index predicates",
+    "STATISTICS": "statistics expressions",
     "EXECUTE": "EXECUTE parameters",
     "TRANSFORM": "transform expressions",
     "INSERT": "VALUES",

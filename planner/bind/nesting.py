@@ -15,6 +15,7 @@ from planner.ast_domain import AlterDomain, CreateDomain
 from planner.ast_function import CreateAggregate, CreateFunction
 from planner.ast_policy import AlterPolicy, CreatePolicy
 from planner.ast_statement import CreateSubscription
+from planner.ast_statistics import CreateStatistics
 from planner.ast_trigger import CreateTrigger
 from planner.errors import SqlError
 from planner.walk import nests_deeper
@@ -26,6 +27,7 @@ _STORING: Final = frozenset(
     (
         ast.CreateTable, ast.AlterTable, ast.CreateView, ast.CreateIndex, ast.CreateSchema, ast.CreateTableAs, CreateDomain, AlterDomain,
         CreateFunction, CreateAggregate, CreatePolicy, AlterPolicy, CreateTrigger, CreateSubscription,
+        CreateStatistics,
     )
 )  # fmt: skip
 

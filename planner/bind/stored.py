@@ -47,6 +47,7 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.statistics import StatisticsDef
 from planner.collations import COLLATIONS, mixing, without_collations
 from planner.deparse import deparse_expr, deparse_query
 from planner.domain_checks import default_sql
@@ -152,6 +153,9 @@ class _NoCatalog:
         return None
 
     def text_search_by_oid(self, oid: int) -> TextSearchDef | None:
+        return None
+
+    def statistics_named(self, schema_oid: int, name: str) -> tuple[RelationDef, StatisticsDef] | None:
         return None
 
 

@@ -33,6 +33,7 @@ _FORBIDDEN = {
     "PARTITION BY": "cannot use subquery in partition key expression",
     "PARTITION BOUND": "cannot use subquery in partition bound",
     "INDEX": "cannot use subquery in index expression",
+    "STATISTICS": "cannot use subquery in statistics expression",
     "INDEX WHERE": "cannot use subquery in index predicate",
     "TRANSFORM": "cannot use subquery in transform expression",
     "EXECUTE": "cannot use subquery in EXECUTE parameter",

@@ -24,6 +24,7 @@ from planner.bind.index import computed_index, create_index, index_keys, key_nam
 from planner.bind.options import check_storage_options
 from planner.bind.partition import bind_bound, bind_key
 from planner.bind.sequence import drawn_from
+from planner.bind.statistics import copied_statistics
 from planner.bind.stored import bind_check
 from planner.bind.table_parts import (
     PLURALS,
@@ -111,6 +112,8 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
                 parts.copied_checks.append((relation, constraint))
     if every or "indexes" in words:
         _like_indexes(parts, relation, source.span)
+    if every or "statistics" in words:
+        parts.copied_statistics.append(relation)
 
 
 def _like_indexes(parts: TableParts, relation: RelationDef, span: Span | None) -> None:
@@ -283,6 +286,11 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         on_commit=node.on_commit,
         options=check_storage_options(node.options, "table" if node.partition_by is None else "partitioned"),
         indexes=_indexes(context, parts, relation),
+        statistics=tuple(
+            one
+            for source in parts.copied_statistics
+            for one in copied_statistics(source, relation, context.catalog)
+        ),
         likes=tuple(parts.likes),
         commented=tuple(parts.commented),
         path=tuple(context.search_path),

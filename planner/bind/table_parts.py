@@ -109,6 +109,7 @@ class TableParts:
     copied_checks: list[tuple[RelationDef, ConstraintDef]] = field(default_factory=list)
     foreign: list[tuple[ast.Constraint, tuple[str, ...]]] = field(default_factory=list)
     copied_indexes: list[tuple[RelationDef, IndexDef]] = field(default_factory=list)
+    copied_statistics: list[RelationDef] = field(default_factory=list)  # whose they are
     exclusions: list[ast.Constraint] = field(default_factory=list)
     generated: dict[str, ast.Constraint] = field(default_factory=dict)
     likes: list[int] = field(default_factory=list)  # relations, by oid

@@ -580,7 +580,7 @@ def _register() -> None:
             register(f"{name}({t})", lambda done=done: FloatMoments(done))
     for name, statistic in REGRESSIONS.items():
         register(f"{name}(float8,float8)", lambda statistic=statistic: Regression(statistic))
-    for proc in facts().procs.values():
+    for proc in list(facts().procs.values()):
         if proc.kind == "a" and proc.name in ("min", "max"):
             larger = proc.name == "max"
             signature = facts().signature(proc.oid)

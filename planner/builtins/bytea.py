@@ -349,7 +349,7 @@ def _register() -> None:
     python("like_escape(bytea,bytea)", _like_escape)
     for signature in ("array_send(anyarray)", "anyarray_send(anyarray)"):
         python(signature, _send_array, needs_session=True, needs_types=True)
-    for proc in facts().procs.values():
+    for proc in list(facts().procs.values()):
         sends = proc.result == BYTEA and len(proc.arg_types) == 1 and proc.name.endswith("send")
         if sends and proc.arg_types[0] != ANYARRAY and has_codec(proc.arg_types[0]):
             python(facts().signature(proc.oid), _sender(proc.arg_types[0]), needs_session=True)

@@ -330,7 +330,6 @@ def _register() -> None:
     session_form("pg_opfamily_is_visible(oid)", fact(lambda: _fact_oids("opfamily")))
     session_form("pg_collation_is_visible(oid)", fact(lambda: _fact_oids("collations")))
     session_form("pg_conversion_is_visible(oid)", fact(lambda: _fact_oids("conversions")))
-    session_form("pg_statistics_obj_is_visible(oid)", fact(frozenset))
     session_form("pg_ts_parser_is_visible(oid)", fact(functools.partial(_fact_oids, "ts_parsers")))
     session_form("pg_ts_template_is_visible(oid)", _template_is_visible)
     for kind, named_by in (("ts_dict", REGDICTIONARY), ("ts_config", REGCONFIG)):

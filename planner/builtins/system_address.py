@@ -304,9 +304,14 @@ def _search(named_by: int, what: str, session: EvalSession, names: Names, _args:
     return found.oid, 0
 
 
-def _absent_in_schema(what: str, session: EvalSession, names: Names, _args: Names) -> Address:
+def _statistics(session: EvalSession, names: Names, _args: Names) -> Address:
     _check_schema(session, names)
-    raise _missing(what, names)
+    searched = names[-2:-1] or [s for s in session.search_path if not s.startswith("pg_temp")]
+    for schema in filter(None, map(session.catalog.schema, searched)):
+        found = session.catalog.statistics_named(schema.oid, names[-1])
+        if found is not None:
+            return found[1].oid, 0
+    raise _missing("statistics object", names)
 
 
 def _global(what: str, session: EvalSession, names: Names, _args: Names) -> Address:
@@ -417,7 +422,7 @@ _FIND: Final[Mapping[str, tuple[int, _Find]]] = {
     "text search template": (3764, partial(_own, "text search template", "ts_templates", "tmplname")),
     "text search dictionary": (3600, partial(_search, REGDICTIONARY, "text search dictionary")),
     "text search configuration": (3602, partial(_search, REGCONFIG, "text search configuration")),
-    "statistics object": (3381, partial(_absent_in_schema, "statistics object")),
+    "statistics object": (3381, _statistics),
     "large object": (2613, _large_object),
     **{
         what: (oid, partial(_global, what))

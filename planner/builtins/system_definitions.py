@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -146,7 +146,21 @@ def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = 
         return None
     if relation.partition_of and _BOUND.match(tree):
         return _shown_bound(session, relation) or tree
+    for texts in _lists(relation):
+        if ", ".join(texts) == tree:  # pg_index.indexprs, pg_statistic_ext.stxexprs
+            shown = [shown_expression(session, text, relation, pretty=pretty) for text in texts]
+            # a CASE begins a line, and leaves no blank behind the one before
+            joined = "".join(("," if text.startswith("\n") else ", ") + text for text in shown)
+            return for_reader(session, joined.removeprefix(", ").removeprefix(",\n"))
     return for_reader(session, shown_expression(session, tree, relation, pretty=pretty))
+
+
+def _lists(relation: RelationDef) -> Iterator[Sequence[str]]:
+    """Yield the lists of expressions that a table's indexes and extended statistics have."""
+    for every in (*(i.expressions for i in relation.indexes), *(s.expressions for s in relation.statistics)):
+        texts = [text for text in every if text]
+        if len(texts) > 1:
+            yield texts
 
 
 def _shown_bound(session: EvalSession, partition: RelationDef) -> str | None:
@@ -569,12 +583,6 @@ def _register() -> None:
         for_rows=partition_key_definitions,
     )  # fmt: skip
     python("pg_get_partition_constraintdef(oid)", partition_constraint_definition, needs_session=True)
-    # Extended statistics do not exist here.
-    for signature in (
-        "pg_get_statisticsobjdef(oid)", "pg_get_statisticsobjdef_columns(oid)",
-        "pg_get_statisticsobjdef_expressions(oid)",
-    ):  # fmt: skip
-        python(signature, lambda oid: None)
 
 
 _register()

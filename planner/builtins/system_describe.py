@@ -309,6 +309,13 @@ def _text_search(named_by: int, session: EvalSession, oid: int) -> str | None:
     return None if found is None else f"{SEARCH_NAMES[named_by]} {search_object_name(session, found)}"
 
 
+def _statistics(session: EvalSession, oid: int) -> str | None:
+    from planner.builtins.system_statistics import statistics_name
+
+    found = session.catalog.statistics_by_oid(oid)
+    return None if found is None else f"statistics object {statistics_name(session, found[1])}"
+
+
 def _template(session: EvalSession, oid: int) -> str | None:
     for of, (template, name) in TEMPLATES.items():
         extension = session.catalog.extension(of)
@@ -342,6 +349,7 @@ _DESCRIBED: Final[Mapping[int, Callable[[EvalSession, int], str | None]]] = {
     2753: _of_method("operator family", "opfamily", "opfname", "opfmethod"),
     3079: _extension,
     3256: _policy,
+    3381: _statistics,
     3456: _own("collation", "collations", "collname"),
     3600: partial(_text_search, REGDICTIONARY),
     3601: _own("text search parser", "ts_parsers", "prsname"),

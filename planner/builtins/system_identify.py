@@ -293,6 +293,14 @@ def _text_search(named_by: int, kind: str, session: Any, oid: int) -> Identity |
     return kind if found is None else _named(kind, found.name, found.schema)
 
 
+def _statistics(session: Any, oid: int) -> Identity | str:
+    found = session.catalog.statistics_by_oid(oid)
+    schema = None if found is None else session.catalog.schema_by_oid(found[1].schema_oid)
+    if found is None or schema is None:
+        return "statistics object"
+    return _named("statistics object", found[1].name, schema.name)
+
+
 def _global(kind: str, find: Callable[[Any, int], Any], session: Any, oid: int) -> Identity | str:
     found = find(session, oid)
     return kind if found is None else _named(kind, found.name)
@@ -353,6 +361,7 @@ _BY_CATALOG: Final[Mapping[int, _Identify]] = {
     2753: partial(_of_method, "operator family", "opfamily", "opf"),
     3079: partial(_global, "extension", extension_by_oid),
     3256: _policy,
+    3381: _statistics,
     3456: partial(_own, "collation", "collations", "collname", _PG_CATALOG),
     3600: partial(_text_search, REGDICTIONARY, "text search dictionary"),
     3601: partial(_own, "text search parser", "ts_parsers", "prsname", _PG_CATALOG),
@@ -361,7 +370,7 @@ _BY_CATALOG: Final[Mapping[int, _Identify]] = {
     **{
         oid: partial(_absent, kind)
         for oid, kind in (
-            (1417, "server"), (1418, "user mapping"), (2328, "foreign-data wrapper"), (3381, "statistics object"),
+            (1417, "server"), (1418, "user mapping"), (2328, "foreign-data wrapper"),
             (3466, "event trigger"), (3576, "transform"), (6100, "subscription"), (6104, "publication"),
             (6106, "publication relation"), (6237, "publication namespace"), (6243, "parameter ACL"),
         )

@@ -370,7 +370,7 @@ def _register_statistics() -> None:
             needs_session=True,
         )
     figures = (INT4, INT8, FLOAT8, TIMESTAMPTZ)
-    for proc in known.procs.values():
+    for proc in list(known.procs.values()):
         counts = proc.name.startswith("pg_stat_get_") and proc.arg_types in ((OID,), ())
         if not counts or proc.returns_set or proc.result not in figures:
             continue

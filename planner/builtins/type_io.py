@@ -46,7 +46,7 @@ def _print_any(session: EvalSession, value: Any, *, types: tuple[int, ...]) -> s
 
 def _register() -> None:
     known = facts()
-    for proc in known.procs.values():
+    for proc in list(known.procs.values()):
         signature = known.signature(proc.oid)
         row = REGISTRY.functions.get(proc.oid)
         if (

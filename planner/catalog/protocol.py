@@ -9,6 +9,7 @@ from planner.acl import AclItem
 from planner.catalog.objects import DatabaseDef, ExtensionDef, RoleDef, SchemaDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.relations import ConstraintDef, RelationDef
+from planner.catalog.statistics import StatisticsDef
 from planner.catalog.text_search import TextSearchDef
 from planner.catalog.trigger import TriggerDef
 from planner.catalog.types import FunctionDef, RowType, TypeDef
@@ -74,6 +75,9 @@ class Catalog(Protocol):
     def text_search_by_oid(self, oid: int) -> TextSearchDef | None:
         """Return the users' text search configuration or dictionary with this oid."""
 
+    def statistics_named(self, schema_oid: int, name: str) -> tuple[RelationDef, StatisticsDef] | None:
+        """Return the extended statistics of that name in a schema, with their table."""
+
 
 class SystemCatalog(Catalog, Protocol):
     """What catalog functions (``pg_get_constraintdef``, ``obj_description`` ...) ask besides: objects by oid.
@@ -114,6 +118,9 @@ class SystemCatalog(Catalog, Protocol):
 
     def policy_by_oid(self, oid: int) -> tuple[RelationDef, PolicyDef] | None:
         """Return the row-level security policy with this oid and its table."""
+
+    def statistics_by_oid(self, oid: int) -> tuple[RelationDef, StatisticsDef] | None:
+        """Return the extended statistics with this oid and their table."""
 
     def sequences_of(self, table: int) -> Sequence[RelationDef]:
         """Return the sequences that a table's columns own, oldest first."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from planner.catalog.policy import PolicyDef
+from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
 from planner.types import SqlType
 
@@ -216,7 +217,7 @@ class RelationDef:
 
     A composite type is one ('c') as far as names of relations and its attributes go; it is stored as a ``TypeDef``.
 
-    ``columns`` includes dropped ones, in attnum order, ``triggers`` and ``policies`` are ordered by name. ``row_security``:
+    ``columns`` includes dropped ones, in attnum order, ``triggers`` and ``policies`` are ordered by name, ``statistics`` (extended ones) by oid. ``row_security``:
     the policies count, ``force_row_security``: for its owner, too (``planner.row_security``). ``keys_off``: changes of its rows
     neither ask nor act on foreign keys (DISABLE TRIGGER ALL). ``version`` changes with every DDL on it.
     ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path. ``populated`` False: a
@@ -233,6 +234,7 @@ class RelationDef:
     constraints: tuple[ConstraintDef, ...] = ()
     triggers: tuple[TriggerDef, ...] = ()
     policies: tuple[PolicyDef, ...] = ()
+    statistics: tuple[StatisticsDef, ...] = ()
     row_security: bool = False
     force_row_security: bool = False
     keys_off: bool = False

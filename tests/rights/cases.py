@@ -179,7 +179,7 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "COMMENT ON TYPE w.e IS 'x'", "COMMENT ON DOMAIN w.d IS 'x'", "COMMENT ON TRIGGER tr ON w.ser IS 'x'", "COMMENT ON POLICY pol ON w.rls IS 'x'",
         "COMMENT ON ROLE w_target IS 'x'", "COMMENT ON ROLE w_super IS 'x'", "COMMENT ON DATABASE postgres IS 'x'", "COMMENT ON DATABASE w_db IS 'x'",
         "COMMENT ON EXTENSION citext IS 'x'", "COMMENT ON LARGE OBJECT 90001 IS 'x'", "COMMENT ON TEXT SEARCH CONFIGURATION w.conf IS 'x'",
-        "COMMENT ON TEXT SEARCH DICTIONARY w.dict IS 'x'",
+        "COMMENT ON TEXT SEARCH DICTIONARY w.dict IS 'x'", "COMMENT ON STATISTICS w.st IS 'x'",
     ),
     st.Maintenance: (
         ("VACUUM w.t", _READ), ("ANALYZE w.t", _READ), ("REINDEX TABLE w.t", _READ), ("REINDEX INDEX w.ti", _READ), ("REINDEX SCHEMA w2", _READ),
@@ -240,6 +240,15 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "ALTER TEXT SEARCH DICTIONARY w.dict OWNER TO w_owner",
     ),
     st.DropTextSearch: ("DROP TEXT SEARCH CONFIGURATION w.conf", "DROP TEXT SEARCH DICTIONARY w.dict"),
+    st.CreateStatistics: (
+        "CREATE STATISTICS w.n ON id, a FROM w.t", "CREATE STATISTICS w2.n ON id, (a + 1) FROM w.t", "CREATE STATISTICS w.n ON id, a FROM w.elses",
+        "CREATE STATISTICS w.st ON id, a FROM w.elses",
+    ),
+    st.AlterStatistics: (
+        "ALTER STATISTICS w.st RENAME TO n", "ALTER STATISTICS w.st SET SCHEMA w2", "ALTER STATISTICS w.st OWNER TO w_target", "ALTER STATISTICS w.st OWNER TO w_owner",
+        "ALTER STATISTICS w.st SET STATISTICS 5",
+    ),
+    st.DropStatistics: ("DROP STATISTICS w.st",),
     st.RoleStatement: (
         "CREATE ROLE n", "CREATE ROLE n SUPERUSER", "CREATE ROLE n CREATEDB CREATEROLE", "CREATE ROLE n REPLICATION", "CREATE ROLE n BYPASSRLS", "CREATE ROLE n IN ROLE w_target",
         "CREATE ROLE n IN ROLE w_super", "CREATE ROLE n ROLE w_target", "ALTER ROLE w_target CREATEDB", "ALTER ROLE w_target SUPERUSER", "ALTER ROLE w_super NOLOGIN",

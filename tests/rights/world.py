@@ -127,6 +127,7 @@ OBJECTS: Final = (
     "REVOKE USAGE ON TYPE w.e, w.c, w.d, w.r FROM PUBLIC",
     "CREATE TEXT SEARCH CONFIGURATION w.conf (COPY = pg_catalog.simple)",
     "CREATE TEXT SEARCH DICTIONARY w.dict (TEMPLATE = simple)",
+    "CREATE STATISTICS w.st ON id, a FROM w.t",
     "SELECT lo_create(90001)",
     "RESET ROLE", "SET ROLE w_else",
     "CREATE TABLE w.elses (id int, a int)", "CREATE SEQUENCE w.elses_s", "CREATE TYPE w.elses_e AS ENUM ('x')",

@@ -25,6 +25,7 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.statistics import StatisticsDef
 from planner.facts import PG_CATALOG_OID, PUBLIC_OID
 from planner.parse import parse_expression
 from planner.typenames import resolve_type
@@ -90,6 +91,10 @@ class MemoryCatalog:
 
     def text_search_by_oid(self, oid: int) -> TextSearchDef | None:
         """Return a text search object: there are none."""
+        return None
+
+    def statistics_named(self, schema_oid: int, name: str) -> tuple[RelationDef, StatisticsDef] | None:
+        """Return extended statistics: there are none."""
         return None
 
     def _oid(self) -> int:
