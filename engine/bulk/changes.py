@@ -31,7 +31,7 @@ from planner.evaluate import Env
 from txn.api import PartJob, WrittenPart
 from txn.columns import int64_values
 from txn.errors import NullInColumn
-from txn.types import Row, RowId
+from txn.types import Row, RowId, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -136,11 +136,16 @@ async def delete_found(session: Session, change: ChangePlan, result: RowStream) 
             ids += _ids_of(batch)
     finally:
         result.close()
+    return await delete_ids(session, change.shape.shard, ids)
+
+
+async def delete_ids(session: Session, shard: ShardId, ids: array[int]) -> int:
+    """Delete the rows with some ids, each once; returns how many."""
     txn = session.block.ensure_txn()
     if len(ids) > BULK_ROWS:
-        count = await txn.bulk_delete(change.shape.shard, ids)
+        count = await txn.bulk_delete(shard, ids)
         if count is not None:
             return count
     each = [RowId(row_id) for row_id in dict.fromkeys(ids)]
-    await settle(txn.delete(change.shape.shard, each))
+    await settle(txn.delete(shard, each))
     return len(each)

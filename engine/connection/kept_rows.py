@@ -57,14 +57,17 @@ class KeptRows:
         measure: Measure | None = None,
         most: Callable[[], int] = lambda: KEPT_BYTES,
         descriptors: Descriptors | None = None,
+        called: str = "the rows of a cursor",
     ) -> None:
         """Keep none yet.
 
         ``folder``: for the file. ``to_rows``: makes tuples of an Arrow batch. ``measure``: of tuples. ``most``: bytes in memory.
         ``descriptors``: of the process, one of which the file takes; None: it is not counted.
+        ``called``: what errors call them.
         """
         self._descriptors = descriptors
         self._taken = 0
+        self._called = called
         self._most = most
         self._measure = measure
         self._folder = folder
@@ -118,7 +121,7 @@ class KeptRows:
             try:
                 await self._in_thread(self._write, leaving)
             except OSError as error:
-                raise _refused("write", error) from error
+                raise _refused(f"write {self._called}", error) from error
 
     async def _take_descriptor(self) -> None:
         descriptors = self._descriptors
@@ -127,7 +130,7 @@ class KeptRows:
         if not await descriptors.take(1):
             raise SqlError(
                 "53000",
-                f"could not keep the rows of a cursor in a file: {descriptors.taken} of {descriptors.limit} file descriptors are taken",
+                f"could not keep {self._called} in a file: {descriptors.taken} of {descriptors.limit} file descriptors are taken",
             )
         self._taken = 1
 
@@ -198,7 +201,7 @@ class KeptRows:
         try:
             return _unpacked(again(read))
         except OSError as error:
-            raise _refused("read", error) from error
+            raise _refused(f"read {self._called}", error) from error
 
     async def rows(self, start: int, end: int) -> list[RowTuple]:
         """Return rows ``start`` .. ``end - 1`` as far as they were read. Raises SqlError 53200 where they are too much for a statement."""
@@ -207,6 +210,10 @@ class KeptRows:
             found.extend(batch.rows if batch.rows is not None else self._to_rows(batch.arrow))
             accounts.check()
         return found
+
+    def tuples(self, batch: RowBatch) -> list[RowTuple]:
+        """Return a batch as rows."""
+        return list(batch.rows) if batch.rows is not None else self._to_rows(batch.arrow)
 
     def forget(self, before: int) -> None:
         """Drop rows before ``before``, which nobody will ask for again."""
@@ -245,9 +252,7 @@ class KeptRows:
 
 def _refused(verb: str, error: OSError) -> SqlError:
     number = number_of(error)
-    return SqlError(
-        TROUBLES[said(number).kind], f"could not {verb} the rows of a cursor: {reason_of(error, number)}"
-    )
+    return SqlError(TROUBLES[said(number).kind], f"could not {verb}: {reason_of(error, number)}")
 
 
 def _packed(batch: RowBatch | None) -> bytes:

@@ -11,34 +11,48 @@ be overtaken: like INSERT ... SELECT it runs again, and at last locks the tables
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from array import array
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
+from hashlib import blake2b
+from itertools import compress
+from pathlib import Path
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
+from engine import accounts
+from engine.bulk.changes import delete_ids
 from engine.catalog.physical import shard_spec
+from engine.connection.kept_rows import KeptRows
 from engine.connection.portal import Command, Outcome
+from engine.connection.rows import ReadyRows, RowBatch, RowStream
 from engine.connection.session import Session
 from engine.ddl.create import OIDS_PER_RELATION, exists_already, fill_from, target_schema
 from engine.ddl.drop import table_of
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import building_indexes
+from engine.ddl.rewrite import FewOrMore
 from engine.eager import settle
 from engine.executor import ExecContext
 from engine.reads.plans import Plan
-from engine.reads.query import CompiledQuery, collect, compiled_query, context, prepare_source, run_query
+from engine.reads.query import CompiledQuery, compiled_query, context, prepare_source, run_query
 from engine.routines.acting import acting_as
-from engine.slices import in_slices
+from engine.slices import SLICE_ROWS
 from engine.transaction.timelines import crossing, unknown
 from engine.writes.dml import tables_to_lock
 from engine.writes.shape import row_record, whole_rows
 from pgwire.codecs.registry import text_output
+from pgwire.codecs.sizes import measure_of
+from pgwire.give_way import give_way, openly, paced_iter
 from planner import statements as st
 from planner.bind.options import TIMELINE
 from planner.catalog import DEFAULT_TIMELINE, ColumnDef, RelationDef
 from planner.domains import domain_named, plain_type
 from planner.errors import SqlError
-from planner.facts import RECORD
-from txn.types import Row, RowId, ShardId
+from planner.facts import BYTEA, RECORD
+from planner.query import OutputColumn
+from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -46,6 +60,10 @@ if TYPE_CHECKING:
 Params = tuple[Any, ...]
 
 NEW_ROWS: Final = "new data for materialized view"
+BUCKETS: Final = 256  # by the first byte of a digest
+ENTRY: Final = Struct("=16sq")
+TAIL_BYTES: Final = 16 << 10
+KEPT_BYTES: Final = 4 << 20  # in memory, of each of three stores of rows
 
 
 async def create(
@@ -140,7 +158,7 @@ async def _fill_again(
     query, ctx = await _prepare(session, plan, relation, statement, params)
     if statement.concurrently:
         result = await run_query(session, plan, "query", query.query, ctx)
-        await _replace_what_differs(session, relation, await collect(session, result))
+        await _replace_what_differs(session, relation, result)
         return
     await settle(session.block.ensure_txn().truncate(ShardId(relation.oid)))
     with building_indexes(relation, session):
@@ -167,37 +185,151 @@ async def _prepare(
 # --- CONCURRENTLY -------------------------------------------------------------------------------
 
 
-async def _replace_what_differs(session: Session, relation: RelationDef, new: Sequence[Row]) -> None:
-    """Make the rows of a materialized view those of ``new``; rows are equal that print alike."""
+class _Digests:
+    """Numbers of rows, by digests of what the rows print as: a few kilobytes of each bucket, the rest in a file."""
+
+    def __init__(self, session: Session) -> None:
+        self._kept = _store(session, (), (BYTEA,))
+        self._tails = [bytearray() for _ in range(BUCKETS)]
+        self._places: list[list[int]] = [[] for _ in range(BUCKETS)]
+
+    def add(self, rows: Iterable[Row], numbers: Iterable[int]) -> None:
+        """Note rows, whose number is what comes of them."""
+        tails = self._tails
+        for row, number in zip(rows, numbers, strict=True):
+            digest = blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            tails[digest[0]] += ENTRY.pack(digest, number)
+            give_way()
+
+    async def settle(self) -> None:
+        """Let what has gathered go to the file."""
+        for tail, places in zip(self._tails, self._places, strict=True):
+            if len(tail) >= TAIL_BYTES:
+                places.append(len(self._kept))
+                await self._kept.add(RowBatch(rows=[(bytes(tail),)]))
+                tail.clear()
+
+    async def of(self, bucket: int) -> bytes:
+        """Return the entries of a bucket."""
+        found = [row[0] for place in self._places[bucket] for row in await self._kept.rows(place, place + 1)]
+        return b"".join([*found, self._tails[bucket]])
+
+    def close(self) -> None:
+        """Drop everything."""
+        self._kept.close()
+
+
+def _store(session: Session, columns: Sequence[OutputColumn], oids: Sequence[int]) -> KeptRows:
+    db = session.db
+    return KeptRows(
+        Path(db.config.data_dir),
+        lambda batch: db.arrow_rows(batch, columns),
+        measure_of(oids),
+        lambda: KEPT_BYTES,
+        db.descriptors,
+        NEW_ROWS,
+    )
+
+
+async def _replace_what_differs(
+    session: Session, relation: RelationDef, result: ReadyRows | RowStream
+) -> None:
+    """Make the rows of a materialized view those of ``result``; rows are equal that print alike.
+
+    The new ones wait in a file, and are compared a bucket at a time: neither they nor the old ones are ever all in memory.
+    """
     txn, shard = session.block.ensure_txn(), ShardId(relation.oid)
-    wanted: dict[str, list[Row]] = {}
-
-    complete = whole_rows(session, relation)
-
-    def gather(rows: Sequence[Row]) -> list[Row]:
-        for seen, row in zip(rows, complete(rows), strict=True):
-            same = wanted.setdefault(repr(row), [])
-            if same and None not in seen:
+    width = len(relation.live)  # what indexes keep for themselves is behind, and made of it
+    kept = _store(session, result.columns, [c.type.oid for c in relation.live])
+    new, old = _Digests(session), _Digests(session)
+    try:
+        async for rows, batch in _batches(result, kept):
+            first = len(kept)
+            numbers = [2 * at + (None in row) for at, row in enumerate(rows, first)]
+            openly(new.add, rows, numbers)
+            await new.settle()
+            await kept.add(batch)
+            accounts.check()
+        async for chunk in txn.scan(shard):
+            openly(old.add, [one.values[:width] for one in chunk], [one.row_id for one in chunk])
+            del chunk
+            await old.settle()
+            accounts.check()
+        gone = array("q")
+        added = bytearray(len(kept))
+        for bucket in range(BUCKETS):
+            twice = openly(_compare, await new.of(bucket), await old.of(bucket), added, gone)
+            if twice is not None:
+                [row] = await kept.rows(twice, twice + 1)
                 raise SqlError(
                     "21000",
                     f'{NEW_ROWS} "{relation.name}" contains duplicate rows without any null columns',
                     detail=f"Row: {text_output(RECORD, row_record(relation)(row))}",
                 )
-            same.append(row)
-        return []
+            await asyncio.sleep(0)
+        txn.next_statement()
+        await delete_ids(session, shard, gone)
+        source = FewOrMore(relation, _of(kept, added, whole_rows(session, relation)))
+        few = await source.few()
+        if few is None:
+            await txn.bulk_insert(shard, source.batches())
+        elif few:
+            await settle(txn.insert(shard, few))
+    finally:
+        for one in (kept, new, old):
+            one.close()
 
-    await in_slices(new, gather)
-    gone: list[RowId] = []
-    async for chunk in txn.scan(shard):
-        for stored in chunk:
-            same = wanted.get(repr(stored.values))
-            if same:
-                same.pop()
-            else:
-                gone.append(stored.row_id)
-    added = [row for same in wanted.values() for row in same]
-    txn.next_statement()
-    if gone:
-        await settle(txn.delete(shard, gone))
-    if added:
-        await settle(txn.insert(shard, added))
+
+async def _batches(
+    result: ReadyRows | RowStream, kept: KeptRows
+) -> AsyncIterator[tuple[Sequence[Row], RowBatch]]:
+    """Yield a result in batches of a few megabytes, each as rows, too."""
+    if isinstance(result, ReadyRows):
+        for start in range(0, len(result.rows), SLICE_ROWS):
+            some = result.rows[start : start + SLICE_ROWS]
+            yield some, RowBatch(rows=some)
+        return
+    try:
+        async for batch in result.batches:
+            for start in range(0, len(batch), SLICE_ROWS):
+                if batch.rows is not None:
+                    part = RowBatch(rows=batch.rows[start : start + SLICE_ROWS])
+                else:
+                    part = RowBatch(arrow=batch.arrow.slice(start, SLICE_ROWS))
+                yield openly(kept.tuples, part), part
+    finally:
+        result.close()
+
+
+def _compare(new: bytes, old: bytes, added: bytearray, gone: array[int]) -> int | None:
+    """Mark the rows of one bucket that are to be added, and those that are to go; return a row without NULLs that is there twice, if any is."""
+    wanted: dict[bytes, list[int]] = {}
+    for digest, number in paced_iter(ENTRY.iter_unpack(new)):
+        same = wanted.setdefault(digest, [])
+        same.append(number >> 1)
+        if len(same) > 1 and not number & 1:
+            return same[0]
+    for digest, row_id in paced_iter(ENTRY.iter_unpack(old)):
+        same = wanted.get(digest, [])
+        if same:
+            same.pop()
+        else:
+            gone.append(row_id)
+    for same in paced_iter(wanted.values()):
+        for number in same:
+            added[number] = 1
+    return None
+
+
+async def _of(
+    kept: KeptRows, chosen: bytearray, complete: Callable[[Sequence[Row]], Sequence[Row]]
+) -> AsyncIterator[Sequence[Row]]:
+    """Yield rows that are chosen, as they are stored."""
+    at = chosen.find(1)
+    if at < 0:
+        return
+    async for batch in kept.batches(at, len(kept)):
+        rows = list(compress(openly(kept.tuples, batch), memoryview(chosen)[at : at + len(batch)]))
+        at += len(batch)
+        if rows:
+            yield openly(complete, rows)

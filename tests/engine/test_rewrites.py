@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from unittest import mock
+
+import pytest
 
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
@@ -115,3 +118,51 @@ def test_rows_written_anew_are_the_same_as_parts_and_as_rows() -> None:
             run(go)
     for kind, as_parts, as_rows in zip(KINDS, *outcomes, strict=True):
         assert as_parts == as_rows, kind
+
+
+@pytest.mark.parametrize("bulk_rows", [3, 20_000])
+def test_a_view_refreshed_beside_its_readers_has_only_other_rows_replaced(
+    tmp_path: Path, bulk_rows: int
+) -> None:
+    """Rows go through files; those that are there several times (they have a NULL) are counted."""
+
+    async def go() -> None:
+        database = await open_database(MemoryDisk(), data_dir=str(tmp_path))
+        session = Session(database, 1)
+        for sql in (
+            "CREATE TABLE t (id int, s text, n numeric)",
+            "INSERT INTO t SELECT g, 'row ' || g, g / 4.0 FROM generate_series(1, 30) g",
+            "INSERT INTO t SELECT NULL, 'twice', NULL FROM generate_series(1, 9)",
+            "CREATE MATERIALIZED VIEW m AS SELECT * FROM t",
+            "CREATE UNIQUE INDEX ON m (id)",
+            "CREATE INDEX ON m (lower(s))",
+            "DELETE FROM t WHERE id IN (1, 5, 6, 7, 29)",
+            "DELETE FROM t WHERE ctid IN (SELECT ctid FROM t WHERE id IS NULL LIMIT 4)",
+            "UPDATE t SET s = 'Other' WHERE id BETWEEN 10 AND 17",
+            "INSERT INTO t SELECT g, 'new', g FROM generate_series(40, 47) g",
+        ):
+            await session.run(sql)
+        before = await session.run("SELECT ctid, * FROM m")
+        await session.run("REFRESH MATERIALIZED VIEW CONCURRENTLY m")
+        after = await session.run("SELECT ctid, * FROM m")
+        key = ("id", "s", "n")
+        assert await session.run(f"SELECT * FROM m ORDER BY {', '.join(key)}") == await session.run(
+            f"SELECT * FROM t ORDER BY {', '.join(key)}"
+        )
+        assert len(set(before) & set(after)) == 17 + 5, "rows that are the same are where they were"
+        assert len(await session.run("SELECT id FROM m WHERE lower(s) = 'other'")) == 8
+        await session.run("INSERT INTO t SELECT * FROM t WHERE id = 20")
+        with pytest.raises(Failed, match=r"duplicate rows without any null columns Row: \(20,"):
+            await session.run("REFRESH MATERIALIZED VIEW CONCURRENTLY m")
+        assert set(await session.run("SELECT ctid, * FROM m")) == set(after)
+        await database.close()
+
+    with (
+        tiny_limits(),
+        mock.patch("engine.ddl.rewrite.BULK_ROWS", bulk_rows),
+        mock.patch("engine.bulk.changes.BULK_ROWS", bulk_rows),
+        mock.patch("engine.ddl.materialized.KEPT_BYTES", 0),
+        mock.patch("engine.ddl.materialized.TAIL_BYTES", 1),
+        mock.patch("engine.ddl.materialized.SLICE_ROWS", 7),
+    ):
+        run(go)
