@@ -338,7 +338,9 @@ def coerce_type(
 ) -> Expr:
     """Convert to ``target.oid``; apply no length (``coerce_typmod`` does). ``can_coerce`` must hold."""
     source, oid = expr.type.oid, target.oid
-    if source == oid or oid in _TAKES_ANYTHING:
+    if source == oid:
+        return expr
+    if oid in _TAKES_ANYTHING:
         env.params.left_open(expr)
         return expr
     if isinstance(expr, CollateExpr):

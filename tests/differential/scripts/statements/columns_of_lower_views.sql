@@ -25,4 +25,6 @@ prepare low_null as select k from low where $1 is null or k = $1;
 prepare low_row as select k from low where ($1, 2) is null or k = $1;
 prepare low_any as select num_nulls($1), k = $1 from low;
 prepare low_last as select k from low where k = $1 or $1 is null;
-execute low_last(null)
+execute low_last(null);
+prepare low_same_type as select $1::unknown;
+execute low_same_type('x')
