@@ -460,6 +460,7 @@ async def _tell_parents(session: Session, gone: Iterable[RelationDef]) -> None:
 
 async def drop_temporary(session: Session) -> None:
     """Drop all that is in the session's temporary schema, and what hangs on it (DISCARD TEMP, end of session)."""
+    from engine.ddl.statistics_parts import drop_statistics_in
     from engine.ddl.types import drop_types
 
     mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]
@@ -470,6 +471,9 @@ async def drop_temporary(session: Session) -> None:
     await depends.drop_functions(session, functions, cascade=True, quiet=True)
     types = [t for t in session.catalog.user_types() if t.schema == session.temp_schema]
     await drop_types(session, types, cascade=True, quiet=True)
+    schema = session.catalog.schema(session.temp_schema)
+    if schema is not None:
+        await drop_statistics_in(session, {schema.oid})  # of tables that stay
 
 
 async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params: Params) -> Outcome:
