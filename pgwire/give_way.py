@@ -172,6 +172,16 @@ def openly(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         opened(was)
 
 
+def opening(function: Callable[P, T]) -> Callable[P, T]:
+    """Have a function be open code whoever calls it: a walk over what nobody changes, whose callers hold nothing that others may not see half done."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return openly(function, *args, **kwargs)
+
+    return call
+
+
 def is_open() -> bool:
     """Tell whether the strand that runs may be laid aside here."""
     return _open

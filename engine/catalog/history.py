@@ -15,11 +15,12 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Final
 
-from engine.catalog.history_size import kept_bytes
+from engine.catalog.history_size import AT_ONCE, kept_bytes
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import Stored, StoredKey
 from planner.catalog import RelationDef
 from txn.errors import ReadBelowSince
+from txn.slices import Slice
 from txn.types import Timestamp
 
 KEPT_SNAPSHOTS = 4
@@ -72,11 +73,14 @@ class CatalogHistory:
 
     def weighing(self) -> Generator[None, None, None]:
         """Weigh what has been recorded since the last time, in slices; ``kept`` has it then."""
+        pause = Slice(AT_ONCE)
         while self._unweighed:
             ts, changes = self._unweighed.popleft()
             size = 0
             for before, after in changes:
-                size += yield from kept_bytes(before, after)
+                size += yield from kept_bytes(before, after, pause)
+                if pause.over():
+                    yield
             if self.kept and self.kept[-1][1] < TOGETHER:
                 size += self.kept.pop()[1]
             self.kept.append((ts, size))

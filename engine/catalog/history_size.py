@@ -27,8 +27,8 @@ AT_ONCE: Final = 512
 """Values that are weighed in one slice, at most."""
 
 
-def kept_bytes(before: Stored | None, after: Stored | None) -> Generator[None, None, int]:
-    """Return about what is kept of ``before`` once ``after`` (None: nothing) is in its place, in slices."""
+def kept_bytes(before: Stored | None, after: Stored | None, pause: Slice) -> Generator[None, None, int]:
+    """Return about what is kept of ``before`` once ``after`` (None: nothing) is in its place, in slices, which ``pause`` tells of many changes."""
     size = OF_ENTRY
     if before is None:
         return size
@@ -37,7 +37,6 @@ def kept_bytes(before: Stored | None, after: Stored | None) -> Generator[None, N
     ):
         size += OF_TYPES
     taken_over = _parts(after)
-    pause = Slice(AT_ONCE)
     left: list[Any] = [before]
     while left:
         value = left.pop()

@@ -49,7 +49,7 @@ from engine.triggers.dependencies import columns_of, comments_of, trigger_words,
 from engine.writes.returning import make_env
 from engine.writes.shape import TableShape, table_layout
 from engine.writes.storable import refusal
-from pgwire.give_way import openly
+from pgwire.give_way import opening, openly, paced_iter
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, generated_from, rebase_view
 from planner.bind.generated import columns_used
@@ -361,12 +361,13 @@ def _check_columns(session: Session, relation: RelationDef, constraint: Any) -> 
     return set(columns_used(expr))
 
 
+@opening
 def views_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[RelationDef]:
     """Return the views that can be bound, but no longer once ``after`` replaces ``before``: as they would be written then."""
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
     reads = reading(session.catalog, {before.oid})
-    for view in session.catalog.user_relations():
+    for view in paced_iter(session.catalog.user_relations()):
         if view.kind in "vm" and reads(view.depends_on, view.view_sql):
             try:
                 text = rebase_view(view, session.catalog, trial, settings=session.bind_settings)

@@ -33,7 +33,7 @@ from engine.reads.plans import Plan
 from engine.sequences.define import check_droppable, drawing_columns, restart_owned
 from engine.sources import guard
 from engine.triggers.firing import firing_of
-from pgwire.give_way import between, openly, paced_iter
+from pgwire.give_way import between, opening, openly, paced_iter
 from planner import statements as st
 from planner.bind.index import without_indexes
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
@@ -198,13 +198,14 @@ def _constraints_below(
     return found
 
 
+@opening
 def view_dependents(session: Session, oids: set[int]) -> list[RelationDef]:
     """Return views, materialized ones too, that read any of ``oids``, directly or through other views, in creation order."""
     found: dict[int, RelationDef] = {}
     grew = True
     while grew:
         grew = False
-        for relation in session.catalog.user_relations():
+        for relation in paced_iter(session.catalog.user_relations()):
             if (
                 relation.kind in "vm"
                 and relation.oid not in found

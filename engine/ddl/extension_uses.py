@@ -19,6 +19,7 @@ from engine.ddl.dependents import Dependency
 from engine.ddl.namings import Namings
 from engine.ddl.types import drop_types, functions_using, type_dependencies
 from engine.ddl.uses import Use, dependency, drop_use
+from pgwire.give_way import opening
 from planner.catalog import DictionaryDef, ExtensionDef, TypeDef
 from planner.extensions import TEMPLATES
 from planner.facts import facts
@@ -33,6 +34,7 @@ class Hanging(NamedTuple):
     words: dict[Any, str]
 
 
+@opening
 def hanging(session: Session, extensions: Sequence[ExtensionDef]) -> Hanging:
     """Return what hangs on extensions beside their functions."""
     found = Hanging([], [], {})

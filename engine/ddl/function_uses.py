@@ -32,7 +32,7 @@ from engine.ddl.uses import Use, dependency, drop_use, uses_of
 from engine.eager import settle
 from engine.routines.acting import acting_as
 from engine.writes.shape import TableShape
-from pgwire.give_way import give_way, openly, paced, paced_iter
+from pgwire.give_way import give_way, opening, openly, paced, paced_iter
 from planner.bind.domain import stored_check
 from planner.bind.stored import column_default, stored_default
 from planner.catalog import RelationDef, TypeDef
@@ -114,13 +114,14 @@ async def _drop_uses(session: Session, uses: Iterable[Use]) -> None:
 # --- constants of regclass ------------------------------------------------------------------------
 
 
+@opening
 def _naming(session: Session, relations: Collection[int]) -> tuple[list[RelationDef], list[TypeDef]]:
     """Return the tables and domains that may name any of ``relations`` by a constant: few do, so that few texts are looked through."""
     oids = set(relations)
     tables = [t for t in paced_iter(session.catalog.user_relations()) if not oids.isdisjoint(_constants(t))]
     domains = [
         made
-        for made in session.catalog.user_types()
+        for made in paced_iter(session.catalog.user_types())
         if any(
             not oids.isdisjoint(relations_in_text(text))
             for text in (made.default_sql, *(check.check_sql for check in made.checks))
@@ -211,6 +212,7 @@ def _is_there(session: Session, use: Use) -> bool:
 # --- CREATE OR REPLACE ----------------------------------------------------------------------------
 
 
+@opening
 def callers(catalog: CatalogSnapshot, functions: Iterable[int]) -> set[int]:
     """Return functions and those that may call them, directly or not; bodies that are texts are searched for their names."""
     found = set(functions)

@@ -27,7 +27,7 @@ from engine.ddl.row_readers import Reads, reading
 from engine.ddl.temporary import refuse_temporary_move
 from engine.plpgsql.extra_checks import tell_extra
 from engine.reads.plans import Plan
-from pgwire.give_way import give_way, openly, paced
+from pgwire.give_way import give_way, opening, openly, paced, paced_iter
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.functions import check_source, rebase_body, with_settings
@@ -277,6 +277,7 @@ def _uses(catalog: CatalogSnapshot, function: FunctionDef) -> set[Any]:
     return found
 
 
+@opening
 def dependents(
     session: Session, roots: Collection[Any]
 ) -> tuple[list[RelationDef], list[FunctionDef], list[Dependency]]:
@@ -462,12 +463,13 @@ def _kept_about(catalog: CatalogSnapshot, oids: set[int]) -> list[StoredKey]:
     return [key_of(i) for i in paced(about) if i.class_oid == PG_PROC_OID and i.object_oid in oids]
 
 
+@opening
 def functions_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[FunctionDef]:
     """Return the functions whose bodies can no longer be bound once ``after`` replaces ``before``."""
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
     reads = reading(session.catalog, {before.oid})
-    for function in session.catalog.functions():
+    for function in paced_iter(session.catalog.functions()):
         if function.body_sql and reads((function.oid, *function.depends_on), function.body_sql):
             try:
                 text = rebase_body(function, session.catalog, trial)
@@ -479,12 +481,17 @@ def functions_that_break(session: Session, before: RelationDef, after: RelationD
     return broken
 
 
-async def rebase_functions(session: Session, before: CatalogSnapshot, reads: Reads) -> None:
-    """Name relations anew in the bodies that read them (``row_readers.reading``): they were called otherwise in ``before``."""
-    changed = [
+@opening
+def _rebased(session: Session, before: CatalogSnapshot, reads: Reads) -> list[FunctionDef]:
+    return [
         replace(function, body_sql=rebase_body(function, before, session.catalog))
-        for function in session.catalog.functions()
+        for function in paced_iter(session.catalog.functions())
         if function.body_sql and reads((function.oid, *function.depends_on), function.body_sql)
     ]
+
+
+async def rebase_functions(session: Session, before: CatalogSnapshot, reads: Reads) -> None:
+    """Name relations anew in the bodies that read them (``row_readers.reading``): they were called otherwise in ``before``."""
+    changed = _rebased(session, before, reads)
     if changed:
         await session.view.change(changed)

@@ -43,6 +43,7 @@ from engine.ddl.statistics_parts import (
 from engine.ddl.types import drop_types
 from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
+from pgwire.give_way import opening, paced_iter
 from planner import statements as st
 from planner.acl import EVERYBODY, default_acl, grant, reowned, revoke
 from planner.catalog import (
@@ -77,11 +78,13 @@ _CLASSES: dict[type, int] = {
 }  # fmt: skip
 
 
+@opening
 def _owned(session: Session, role: RoleDef) -> list[_Owned]:
     """Return what a role owns in this database, and its databases."""
     items = session.catalog.items.values()
     return sorted(
-        (item for item in items if isinstance(item, _Owned) and item.owner == role.oid), key=lambda i: i.oid
+        (item for item in paced_iter(items) if isinstance(item, _Owned) and item.owner == role.oid),
+        key=lambda i: i.oid,
     )
 
 
@@ -163,16 +166,18 @@ async def drop_owned(conn: Connection, plan: Plan, statement: st.DropOwned, para
     return Command(plan.bound.tag)
 
 
+@opening
 def _inside(session: Session, schemas: set[int]) -> list[RelationDef | FunctionDef | TypeDef | TextSearchDef]:
     items = session.catalog.items.values()
     return [
         item
-        for item in items
+        for item in paced_iter(items)
         if isinstance(item, RelationDef | FunctionDef | TypeDef | TextSearchDef)
         and item.schema_oid in schemas
     ]
 
 
+@opening
 def _check_dependents(session: Session, owned: Sequence[_Owned], *, cascade: bool) -> None:
     """Tell what goes with what is owned; refuse without ``cascade`` (2BP01)."""
     roots = {item.oid for item in owned if not isinstance(item, DatabaseDef)}

@@ -22,6 +22,7 @@ from engine.ddl.members import named_role
 from engine.ddl.row_readers import Reads
 from engine.eager import settle
 from engine.reads.plans import Plan
+from pgwire.give_way import between
 from planner import statements as st
 from planner.bind.named_columns import NONE, column_named
 from planner.bind.policy import expressions, of_table, rebound_policies
@@ -203,6 +204,7 @@ async def rebase_policies(session: Session, before: CatalogSnapshot, reads: Read
 
     changed: list[Stored] = []
     for table in session.catalog.user_relations():
+        between()
         if any(
             reads((table.oid, *policy.depends_on), f"{policy.using_sql} {policy.check_sql}")
             for policy in table.policies

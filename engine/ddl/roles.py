@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,6 +36,7 @@ from pgwire.auth.scram import (
     make_verifier,
     parse_verifier,
 )
+from pgwire.give_way import opening, paced_iter
 from planner.acl import memberships
 from planner.builtins.reg import search_object_name
 from planner.builtins.system import type_name
@@ -156,6 +157,81 @@ async def _alter(session: Session, statement: RoleStatement) -> None:
     await session.view.change(changed)
 
 
+@opening
+def _owned_by(session: Session, role: RoleDef) -> list[tuple[int, int, str]]:
+    """Return the words for all in this database that a role owns, databases too, with what they are put in order by."""
+    owned = [
+        (s.oid, 0, f"owner of schema {s.name}") for s in session.catalog.schemas() if s.owner == role.oid
+    ]
+    owned += [
+        (r.oid, 0, f"owner of {_OWNED[r.kind]} {shown_name(session, r)}")
+        for r in paced_iter(session.catalog.user_relations())
+        if r.owner == role.oid
+    ]
+    owned += [
+        (f.oid, 0, f"owner of {function_words(session, f)}")
+        for f in paced_iter(session.catalog.functions())
+        if f.owner == role.oid
+    ]
+    owned += [
+        (e.oid, 0, f"owner of extension {e.name}")
+        for e in session.catalog.extensions.values()
+        if e.owner == role.oid
+    ]
+    owned += [
+        (i.oid, 0, f"owner of {SEARCH_NAMES[i.named_by]} {search_object_name(session, i)}")
+        for i in session.catalog.text_search()
+        if i.owner == role.oid
+    ]
+    owned += [
+        (one.oid, 0, f"owner of {statistics_words(session, one)}")
+        for _table, one in statistics_owned_by(session.catalog, role.oid)
+    ]
+    owned += [
+        (t.oid, place, f"owner of type {type_name(session, oid, None)}")
+        for t in paced_iter(session.catalog.user_types())
+        if t.owner == role.oid
+        for place, oid in enumerate((t.multirange, t.oid) if t.multirange else (t.oid,))
+    ]
+    owned += [
+        (_LAST, 0, f"owner of {_default_words(session, acl)}")
+        for acl in paced_iter(session.catalog.acls())
+        if acl.class_oid == PG_DEFAULT_ACL_OID and acl.object_oid == role.oid
+    ]
+    owned += [
+        (_LAST, 1, f"owner of subscription {n.record.name}")
+        for n in session.db.named
+        if n.record.owner == role.oid
+    ]
+    owned += [
+        (_LAST, 1, f"owner of source {name}")
+        for name, source in session.catalog.sources.items()
+        if source.owner == role.oid
+    ]
+    owned += [
+        (d.oid, 0, f"owner of database {quote_identifier(d.name)}")
+        for d in session.catalog.databases.values()
+        if d.owner == role.oid
+    ]
+    return owned
+
+
+@opening
+def _granted_to(session: Session, role: RoleDef, large: Collection[int]) -> list[tuple[int, int, str]]:
+    """Likewise for rights that it has or has given to others; ``large``: the large objects it owns."""
+    return [
+        (
+            _LAST if acl.class_oid == PG_DEFAULT_ACL_OID else acl.object_oid,
+            acl.sub_id,
+            f"privileges for {_granted_on(session, acl)}",
+        )
+        for acl in paced_iter(session.catalog.acls())
+        if any(role.oid in (item.grantee, item.grantor) for item in acl.items)
+        and not _is_owner(session, acl, role.oid)
+        and (acl.class_oid != PG_LARGEOBJECT_OID or acl.object_oid not in large)
+    ]
+
+
 async def _drop(session: Session, statement: RoleStatement) -> None:
     for name in statement.names:
         role = session.catalog.role(name)
@@ -170,72 +246,10 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             raise SqlError("55006", f"{which} user cannot be dropped")
         if role.oid == SUPERUSER_OID or name in predefined_roles():
             raise SqlError("2BP01", f"cannot drop role {name} because it is required by the database system")
-        owned = [
-            (s.oid, 0, f"owner of schema {s.name}") for s in session.catalog.schemas() if s.owner == role.oid
-        ]
-        owned += [
-            (r.oid, 0, f"owner of {_OWNED[r.kind]} {shown_name(session, r)}")
-            for r in session.catalog.user_relations()
-            if r.owner == role.oid
-        ]
-        owned += [
-            (f.oid, 0, f"owner of {function_words(session, f)}")
-            for f in session.catalog.functions()
-            if f.owner == role.oid
-        ]
-        owned += [
-            (e.oid, 0, f"owner of extension {e.name}")
-            for e in session.catalog.extensions.values()
-            if e.owner == role.oid
-        ]
-        owned += [
-            (i.oid, 0, f"owner of {SEARCH_NAMES[i.named_by]} {search_object_name(session, i)}")
-            for i in session.catalog.text_search()
-            if i.owner == role.oid
-        ]
-        owned += [
-            (one.oid, 0, f"owner of {statistics_words(session, one)}")
-            for _table, one in statistics_owned_by(session.catalog, role.oid)
-        ]
-        owned += [
-            (t.oid, place, f"owner of type {type_name(session, oid, None)}")
-            for t in session.catalog.user_types()
-            if t.owner == role.oid
-            for place, oid in enumerate((t.multirange, t.oid) if t.multirange else (t.oid,))
-        ]
-        owned += [
-            (_LAST, 0, f"owner of {_default_words(session, acl)}")
-            for acl in session.catalog.acls()
-            if acl.class_oid == PG_DEFAULT_ACL_OID and acl.object_oid == role.oid
-        ]
-        owned += [
-            (_LAST, 1, f"owner of subscription {n.record.name}")
-            for n in session.db.named
-            if n.record.owner == role.oid
-        ]
-        owned += [
-            (_LAST, 1, f"owner of source {name}")
-            for name, source in session.catalog.sources.items()
-            if source.owner == role.oid
-        ]
-        owned += [
-            (d.oid, 0, f"owner of database {quote_identifier(d.name)}")
-            for d in session.catalog.databases.values()
-            if d.owner == role.oid
-        ]
+        owned = _owned_by(session, role)
         large = await large_objects.owned_in(session, session.database_oid, role.oid)
         owned += [(number, 0, f"owner of large object {number}") for number in large]
-        owned += [
-            (
-                _LAST if acl.class_oid == PG_DEFAULT_ACL_OID else acl.object_oid,
-                acl.sub_id,
-                f"privileges for {_granted_on(session, acl)}",
-            )
-            for acl in session.catalog.acls()
-            if any(role.oid in (item.grantee, item.grantor) for item in acl.items)
-            and not _is_owner(session, acl, role.oid)
-            and (acl.class_oid != PG_LARGEOBJECT_OID or acl.object_oid not in large)
-        ]
+        owned += _granted_to(session, role, large)
         owned += [(oid, 0, line) for oid, line in role_targets(session, role.oid)]
         lines = [line for _, _, line in sorted(owned, key=lambda one: one[:2])]
         lines += [line async for line in _elsewhere(session, role.oid)]

@@ -14,12 +14,14 @@ from collections.abc import Callable, Collection, Set
 from engine.catalog.row_parts import holds
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import row_array_oid, row_type_oid
+from pgwire.give_way import opening, paced, paced_iter
 from planner.catalog import RelationDef
 from planner.named_oids import named_oids
 
 Reads = Callable[[Collection[int], str | None], bool]
 
 
+@opening
 def reading(catalog: CatalogSnapshot, oids: Set[int], types: Set[int] = frozenset()) -> Reads:
     """Return what tells of a text whether it reads one of the relations ``oids`` or rows of ``types``; it may say so of one that does not.
 
@@ -29,17 +31,17 @@ def reading(catalog: CatalogSnapshot, oids: Set[int], types: Set[int] = frozense
     if not rows:
         return lambda depends_on, text: False
     functions = list(catalog.functions())
-    named = rows | {function.oid for function in functions if holds(catalog, function.result, rows)}
+    named = rows | {function.oid for function in paced(functions) if holds(catalog, function.result, rows)}
     objects = {
         *oids,
-        *(table.oid for table in catalog.with_made_types() if _has(catalog, table, rows)),
-        *(f.oid for f in functions if any(holds(catalog, oid, rows) for oid in f.types)),
+        *(table.oid for table in paced(catalog.with_made_types()) if _has(catalog, table, rows)),
+        *(f.oid for f in paced(functions) if any(holds(catalog, oid, rows) for oid in f.types)),
     }
 
     def reads(depends_on: Collection[int], text: str | None) -> bool:
         return not objects.isdisjoint(depends_on) or not named.isdisjoint(named_oids(text))
 
-    for view in catalog.user_relations():
+    for view in paced_iter(catalog.user_relations()):
         if view.kind == "v" and reads(view.depends_on, view.view_sql) and _has(catalog, view, rows):
             objects.add(view.oid)
     return reads

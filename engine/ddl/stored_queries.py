@@ -16,6 +16,7 @@ from engine.connection.session import Session
 from engine.ddl.functions import rebase_functions
 from engine.ddl.policies import rebase_policies
 from engine.ddl.row_readers import reading
+from pgwire.give_way import between
 from planner.bind.stored import rebase_readable_view
 
 
@@ -32,6 +33,7 @@ async def rebase_queries(
     changed: list[Stored] = []
     reads = reading(before, oids, types)
     for view in session.catalog.user_relations():
+        between()
         if view.kind in "vm" and reads(view.depends_on, view.view_sql):
             text = rebase_readable_view(view, before, session.catalog)
             if text != view.view_sql:

@@ -21,6 +21,7 @@ from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension
 from engine.ddl.members import named_role
 from engine.ddl.temporary import refuse_temporary_move
 from engine.reads.plans import Plan, Replan
+from pgwire.give_way import opening
 from planner import statements as st
 from planner.bind.text_search import changed_options
 from planner.builtins.reg import search_object_name
@@ -266,6 +267,7 @@ def asked_by(
     return [one for one in asking if one.oid not in oids], links
 
 
+@opening
 def hanging(session: Session, targets: Sequence[TextSearchDef]) -> tuple[list[TextSearchDef], list[Dependency]]:  # fmt: skip
     """Return ``targets`` with the configurations that ask dictionaries among them, and how all that needs these hangs on them."""
     asking, links = asked_by(session, targets)

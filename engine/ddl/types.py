@@ -40,7 +40,7 @@ from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.temporary import refuse_temporary_move
 from engine.ddl.uses import dependency, drop_use, uses_of
 from engine.reads.plans import Plan
-from pgwire.give_way import between, give_way, openly, paced_iter
+from pgwire.give_way import between, give_way, opening, openly, paced_iter
 from planner import statements as st
 from planner.acl import reowned
 from planner.builtins.reg import quote_ident
@@ -279,6 +279,7 @@ async def drop_domain_checks(session: Session, checks: Iterable[tuple[TypeDef, C
             await session.view.change([replace(now, checks=left)])
 
 
+@opening
 def type_dependencies(
     session: Session, types: Sequence[TypeDef], namings: Namings, seen: set[int] | None = None
 ) -> tuple[list[Dependency], dict[Any, str]]:

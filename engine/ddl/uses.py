@@ -21,7 +21,7 @@ from engine.ddl.policies import drop_policies, policy_words
 from engine.ddl.statistics_parts import drop_statistics_of, statistics_words
 from engine.triggers.define import drop_triggers, trigger_of
 from engine.triggers.dependencies import trigger_words
-from pgwire.give_way import paced
+from pgwire.give_way import opening, paced
 from planner import statements as st
 from planner.bind.generated import columns_used
 from planner.bind.index import index_keys, without_indexes
@@ -41,6 +41,7 @@ class Use(NamedTuple):
     of: int = 0  # which of what was asked for it uses
 
 
+@opening
 def uses_of(
     session: Session, family: Collection[int], relations: Iterable[RelationDef] | None = None
 ) -> list[Use]:

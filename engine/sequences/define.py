@@ -18,7 +18,7 @@ from engine.catalog.stored import Stored, key_of
 from engine.connection.portal import Command, Outcome
 from engine.ddl.keys import unused_name
 from engine.reads.plans import Plan
-from pgwire.give_way import paced, paced_iter
+from pgwire.give_way import opening, paced, paced_iter
 from planner import statements as st
 from planner.bind.sequence import check_position, relations_of_default, retyped_definition
 from planner.catalog import ColumnDef, RelationDef, SequenceDef
@@ -117,6 +117,7 @@ def _altered(
 # --- columns --------------------------------------------------------------------------------------
 
 
+@opening
 def with_sequences(
     session: Session, relation: RelationDef, specs: Sequence[st.ColumnSpec], *, new: bool = False
 ) -> tuple[RelationDef, list[Stored]]:
@@ -129,7 +130,7 @@ def with_sequences(
     columns = list(relation.columns)
     first = len(columns) - len(specs)
     names = {relation.name}
-    for position, spec in paced(list(enumerate(specs, first))):
+    for position, spec in paced(list(enumerate(specs, first)), 1):
         if spec.sequence is None:
             continue
         own = oid + len(made) if new else None

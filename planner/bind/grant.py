@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pgwire.give_way import paced
+from pgwire.give_way import give_way, paced
 from planner import ast
 from planner import statements as st
 from planner.acl import ALL, WORDS, ordered
@@ -57,6 +57,7 @@ def bind_grant_role(context: BindContext, node: ast.GrantRole) -> st.GrantRole:
 def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
     if node.kind in ("table", "sequence"):
         for relation in _relations(context, node):
+            give_way()
             yield from _on_relation(relation, node)
     elif node.kind == "schema":
         for name in node.names:
@@ -176,6 +177,8 @@ def _on_relation(relation: RelationDef, node: ast.Grant) -> Iterator[st.GrantTar
             every=not whole or any(not p.word for p in whole), warnings=(told,) if letters != asked else (),
         )  # fmt: skip
     by_column: dict[int, str] = {}
+    if all(not privilege.columns for privilege in node.privileges):
+        return
     columns = {name: attnum for attnum, name in grantable_columns(relation).items()}
     for privilege in node.privileges:
         for name in paced(privilege.columns):

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.bind.changes import modifies
@@ -224,7 +225,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         parts.columns += typed_columns(of_type)
     parts.spans += [None] * len(parts.columns)
     constraints: list[ast.Constraint] = []
-    for element in node.elements:
+    for element in paced(node.elements, 1):
         if (parent is not None or of_type is not None) and isinstance(element, ast.ColumnDef):
             _override(context, parts, element, "partitions" if of_type is None else "typed tables")
         elif isinstance(element, ast.ColumnDef):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.catalog.history import KEPT_SNAPSHOTS, CatalogHistory
+from engine.catalog.history_size import AT_ONCE
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import CommentDef, Stored, key_of
 from planner.catalog import FunctionDef, SchemaDef
@@ -84,6 +85,19 @@ def test_what_is_kept_is_weighed_whatever_it_is() -> None:
     assert [ts for ts, _size in history.kept] == [50]
     assert history.forget(Timestamp(50))
     assert not history.kept
+
+
+def test_many_small_changes_are_weighed_in_slices() -> None:
+    versions = itertools.count(1)
+    current = CatalogSnapshot({}, next(versions))
+    history = CatalogHistory(Timestamp(5), lambda: next(versions))
+    for number in range(AT_ONCE // 2 + 1):
+        schema = SchemaDef(oid=20_000, name=f"s{number}")
+        after = current.with_changes([schema], [], next(versions))
+        history.record(Timestamp(10 + number), current, after, [key_of(schema)], Timestamp(0))
+        current = after
+    assert sum(1 for _ in history.weighing()) >= 1
+    assert history.kept
 
 
 def test_the_past_survives_a_restart(tmp_path: Path) -> None:
