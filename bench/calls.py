@@ -111,7 +111,15 @@ def _each(piece: str, count: int, separator: str = ",") -> str:
 
 
 def _texts() -> list[str]:
-    return ["ab c." * (BYTES // 5), "äb, " * (BYTES // 4), "a" * BYTES]
+    escaped = '\\1"%_(' + "'&|{}[]"
+    return [
+        "ab c." * (BYTES // 5),
+        "äb, " * (BYTES // 4),
+        "a" * BYTES,
+        escaped * (BYTES // len(escaped)),
+        "\N{GRINNING FACE}" * (BYTES // 4),
+        "\\a" * (BYTES // 2),
+    ]
 
 
 def _json() -> list[str]:

@@ -69,7 +69,7 @@ def around(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     first = parts[0]
     if type(first) is not BoundedArray:
         return parts
-    return bounded(tupled([plain(part) for part in paced(parts)]), (1, *first.lows))
+    return bounded(tupled([plain(part) for part in paced(parts, 1)]), (1, *first.lows))
 
 
 def array_shape(value: Array, leaf_is_tuple: bool = False) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -276,9 +276,11 @@ class _Reader:
         out: list[str] = []
         kept = 0  # blanks at the end are dropped, but not escaped ones
         escaped = False
+        looked = at
         while True:
             char = text[at : at + 1]
-            if not at % 1024:
+            if at - looked >= 1024:
+                looked = at
                 give_way()
             if char == "":
                 raise _malformed(text, "Unexpected end of input.")

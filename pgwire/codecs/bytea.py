@@ -142,7 +142,11 @@ def parse_hex(digits: str) -> bytes:
         pass
     out = bytearray()
     at, end = 0, len(digits)
+    looked = 0
     while at < end:
+        if at - looked >= 1024:
+            looked = at
+            give_way()
         if digits[at] in _SPACE:
             at += 1
             continue
@@ -152,8 +156,6 @@ def parse_hex(digits: str) -> bytes:
             raise DataError("22023", "invalid hexadecimal data: odd number of digits")
         out.append(value << 4 | _nibble(digits[at]))
         at += 1
-        if not at % 1024:
-            give_way()
     return bytes(out)
 
 

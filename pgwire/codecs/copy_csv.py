@@ -308,9 +308,11 @@ class CsvDecoder(LineDecoder):
         """Read one field whose quotes begin or end inside it."""
         out: list[str] = []
         quoted = inside = False
+        looked = at
         while at < len(line):
             char = line[at]
-            if not at % 1024:
+            if at - looked >= 1024:
+                looked = at
                 give_way()
             if not inside:
                 if char == self.delimiter:

@@ -114,7 +114,7 @@ def register_row(oid: int, array_oid: int) -> None:
                 "" if item is None else system.quote_field(print_()(item))
                 for item, print_ in zip(fields, printers, strict=True)
             ]
-            return f"({','.join(shown)})"
+            return system.shown_record(shown)
 
         return show
 

@@ -348,7 +348,7 @@ def _record_printer(settings: CodecSettings) -> Print:
             "" if item is None else system.quote_field(text_output(oid, item, settings))
             for oid, item in zip(system.record_types(value), value, strict=True)
         ]
-        return f"({','.join(fields)})"
+        return system.shown_record(fields)
 
     return show_record
 

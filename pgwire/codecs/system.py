@@ -17,12 +17,15 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, outside, paced
-from pgwire.long_values import joined_up
+from pgwire.long_values import joined, joined_bytes, joined_up, replaced, run_end
 from pgwire.release import mind_long
 
 _TID: Final = re.compile(r"[^(),]*[(,](?:[ \t-\r]*([+-]?[0-9]+))?,(?:[ \t-\r]*([+-]?[0-9]+))?\)")
 _TID_WIRE: Final = struct.Struct(">IH")
 _NEEDS_QUOTES: Final = re.compile(r'[(),"\\\s]|\A\Z')
+_UNQUOTED: Final = re.compile(r'[^(),"\\\s]*')
+SHORT: Final = 1 << 16
+"""Characters of a text of which each operation is one call of C, some microseconds."""
 _STRETCH: Final = 1 << 13
 """Characters of a list of numbers that are split at once."""
 _LONG: Final = 1 << 16
@@ -119,9 +122,18 @@ def record_types(value: tuple[Any, ...]) -> tuple[int, ...]:
 
 def quote_field(text: str) -> str:
     """Quote one column of a record's text if it needs to be."""
-    if _NEEDS_QUOTES.search(text):
-        return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
-    return text
+    if len(text) <= SHORT:
+        if _NEEDS_QUOTES.search(text):
+            return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
+        return text
+    if run_end(_UNQUOTED, text, 0) == len(text):
+        return text
+    return joined(('"', replaced(replaced(text, "\\", "\\\\"), '"', '""'), '"'))
+
+
+def shown_record(fields: list[str]) -> str:
+    """Return the text of a record of those of its columns, ``quote_field`` each."""
+    return joined(("(", joined_up(fields, ","), ")"))
 
 
 def send_record(types: tuple[int, ...], fields: list[bytes | None]) -> bytes:
@@ -133,7 +145,7 @@ def send_record(types: tuple[int, ...], fields: list[bytes | None]) -> bytes:
         else:
             parts.append(struct.pack(">Ii", oid, len(data)))
             parts.append(data)
-    return b"".join(parts)
+    return joined_bytes(parts)
 
 
 def parse_void(text: str) -> str:

@@ -22,7 +22,7 @@ from pgwire.codecs.text import int_of
 from pgwire.codecs.tsvector import LAST_POSITION, MAX_BYTES, MAX_LEXEME_BYTES, WEIGHTS, Scanner, quoted
 from pgwire.give_way import PACE, give_way, paced, paced_iter
 from pgwire.kept import kept
-from pgwire.long_values import run_end
+from pgwire.long_values import joined_up, run_end
 from pgwire.release import let_go, release
 
 T = TypeVar("T")
@@ -487,7 +487,7 @@ def show_items(items: Sequence[Item]) -> str:
             continue
         sign = _SIGNS.get(kind) or (" <-> " if item.distance == 1 else f" <{item.distance}> ")
         open_ += ((place - 1, kind, True), sign, (begins[place - 1] - 1, kind, False))
-    return "".join(shown)
+    return joined_up(shown)
 
 
 def _begins(items: Sequence[Item]) -> list[int]:

@@ -280,12 +280,10 @@ def record(value: tuple[Any, ...], session: EvalSession, *, pretty: bool = False
         raise not_supported("JSON of a record whose column types are unknown")
     names = value.names or tuple(f"f{n}" for n in range(1, len(value) + 1))
     comma = ",\n " if pretty else ","
-    return "{" + comma.join(
-        [
-            f"{quote(name)}:{to_json(item, oid, session)}"
-            for name, item, oid in zip(names, value, value.types, strict=True)
-        ]
-    ) + "}"  # fmt: skip
+    parts: list[str] = []
+    for name, item, oid in zip(names, value, value.types, strict=True):
+        parts += (comma if parts else "{", quote(name), ":", to_json(item, oid, session))
+    return joined((*parts, "}")) if parts else "{}"
 
 
 def _iso(value: int, oid: int, settings: CodecSettings) -> str:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Final
 
-from pgwire.give_way import give_way
+from pgwire.give_way import PACE, give_way
 from pgwire.kept import kept
 from pgwire.long_values import pieces, replaced
 from planner.builtins.large import LARGE_BYTES, foresee, joined
@@ -74,7 +74,7 @@ def similar_escape(pattern: str | None, escape: str | None = "\\") -> str | None
     while i < len(pattern):
         c = pattern[i]
         i += 1
-        if not i % 256:
+        if not len(out) % 256:  # not by ``i``, which two letters at once pass over
             give_way()
         if escape and c == escape:
             if i >= len(pattern):
@@ -163,6 +163,8 @@ def replacement(text: str, groups: int) -> Callable[[Match], str]:
     i = 0
     while i < len(text):
         c = text[i]
+        if not len(parts) % PACE:
+            give_way()
         if c == "\\" and i + 1 < len(text):
             following = text[i + 1]
             i += 2

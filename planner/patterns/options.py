@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from pgwire.give_way import paced
 from planner.errors import SqlError
 
 EXTENDED: Final = 1  # EREs; without it BREs
@@ -40,7 +41,7 @@ def parse_flags(flags: str, *, allow_global: bool = False, function: str = "") -
     Raises 22023 for an unknown letter, and for ``g`` where ``function``, or anything not ``allow_global``, does not take it.
     """
     bits, everywhere = ADVANCED, False
-    for letter in flags:
+    for letter in paced(flags, 1024):
         if letter == "g" and (allow_global or function):
             everywhere = True
             continue

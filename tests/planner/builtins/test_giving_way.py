@@ -12,7 +12,7 @@ import pytest
 import pgwire.give_way
 import pgwire.release
 from pgwire import long_values
-from pgwire.codecs import geometric, hstore, ranges, tsquery
+from pgwire.codecs import geometric, hstore, ranges, system, tsquery
 from pgwire.codecs.registry import DEFAULT, text_input
 from pgwire.codecs.tsquery import OR, Operator, Word
 from planner.builtins import (
@@ -24,12 +24,14 @@ from planner.builtins import (
     misc,
     multirange,
     numeric,
+    regex,
     text,
     trigrams,
 )
 from planner.builtins import tsquery as tsqueries
 from planner.facts import facts
 from planner.geometry import polygons
+from planner.patterns.options import parse_flags
 from planner.textsearch import headline, match, parser, rank, rewrite
 from planner.textsearch.dictionaries import built_in_configuration
 from planner.textsearch.make import plain_query
@@ -115,6 +117,14 @@ LONG: list[tuple[str, Callable[[], object], int]] = [
     ("ranges before others", lambda: multirange.spans_contain(SPANS, SPANS[-1:]), 60),
     ("ranges behind others", lambda: multirange.spans_minus(ranges.range_type(3904), SPANS[-1:], SPANS), 60),
     ("ranges in one", lambda: multirange.spans_minus(ranges.range_type(3904), spans("{[0,90000)}"), SPANS), 60),
+    ("escaped elements", lambda: value("_text", "{" + "\\a" * 20_000 + "}"), 30),
+    ("digits behind a blank", lambda: value("bytea", "\\x " + "00" * 20_000), 30),
+    ("blanks between digits", lambda: value("bytea", "\\x00" + " " * 40_000), 30),
+    ("a replacement", lambda: regex.replacement("x" + "\\1" * 20_000, 1), 300),
+    ("flags of a pattern", lambda: parse_flags("i" * 20_000), 15),
+    ("SIMILAR TO", lambda: regex.similar_escape("\\a" * 20_000), 70),
+    ("a column of a record", lambda: system.quote_field("a" * 9_000_000), 50),
+    ("a quoted column of a record", lambda: system.quote_field("a b" * 3_000_000), 50),
     ("LIKE of bytes", lambda: bytea.like(b"ab" * 5_000, b"%" + b"a_" * 300 + b"c%"), 5),
 ]  # fmt: skip
 
