@@ -63,6 +63,7 @@ NEW_ROWS: Final = "new data for materialized view"
 BUCKETS: Final = 256  # by the first byte of a digest
 ENTRY: Final = Struct("=16sq")
 TAIL_BYTES: Final = 16 << 10
+PIECE: Final = 1 << 20  # of a long value
 KEPT_BYTES: Final = 4 << 20  # in memory, of each of three stores of rows
 
 
@@ -197,7 +198,7 @@ class _Digests:
         """Note rows, whose number is what comes of them."""
         tails = self._tails
         for row, number in zip(rows, numbers, strict=True):
-            digest = blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            digest = _digest(row)
             tails[digest[0]] += ENTRY.pack(digest, number)
             give_way()
 
@@ -217,6 +218,24 @@ class _Digests:
     def close(self) -> None:
         """Drop everything."""
         self._kept.close()
+
+
+def _digest(row: Row) -> bytes:
+    """Return a digest of what a row prints as; long values are read piece by piece, from where they lie."""
+    parts = blake2b(digest_size=16)
+    for value in row:
+        if isinstance(value, (bytes, str)) and len(value) > PIECE:
+            parts.update(f"{type(value).__name__} {len(value)} ".encode())
+            whole = memoryview(value) if isinstance(value, bytes) else value
+            for start in range(0, len(value), PIECE):
+                piece = whole[start : start + PIECE]
+                parts.update(
+                    piece if isinstance(piece, memoryview) else piece.encode("utf-8", "surrogatepass")
+                )
+                give_way()
+        else:
+            parts.update(f"{value!r}, ".encode("utf-8", "surrogatepass"))
+    return parts.digest()
 
 
 def _store(session: Session, columns: Sequence[OutputColumn], oids: Sequence[int]) -> KeptRows:

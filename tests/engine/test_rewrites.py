@@ -164,5 +164,6 @@ def test_a_view_refreshed_beside_its_readers_has_only_other_rows_replaced(
         mock.patch("engine.ddl.materialized.KEPT_BYTES", 0),
         mock.patch("engine.ddl.materialized.TAIL_BYTES", 1),
         mock.patch("engine.ddl.materialized.SLICE_ROWS", 7),
+        mock.patch("engine.ddl.materialized.PIECE", 4),
     ):
         run(go)
