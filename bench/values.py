@@ -167,3 +167,42 @@ def bytea() -> Group:
         Attack("after it", reads("SELECT length(d) FROM digits WHERE id = 5")),
         Attack("dump and restore", dump_and_restore("digits")),
     ])  # fmt: skip
+
+
+def rewritten() -> Group:
+    """Return what computes something of every row of a table: eight rows of an eighth of ``memory``, and two million small ones."""
+    size = (60 << 20) - 4096
+    value = Random(2).randbytes(1 << 20)
+
+    def fill(server: ServerProcess) -> str:
+        said = reads(
+            "CREATE TABLE long (d bytea)",
+            "CREATE TABLE many AS SELECT g AS id, 'v' || g AS t, g % 10 AS k FROM generate_series(1, 2000000) g",
+        )(server)
+        for n in range(8):
+            if said == RUNS:
+                one = (value * (size // len(value) + 1))[n : n + size]
+                said = binds("INSERT INTO long VALUES ($1)", lambda one=one: one, binary=True)(server)  # type: ignore[misc]
+        return said
+
+    anew = "REFRESH MATERIALIZED VIEW"
+    kinds = (
+        ("CREATE INDEX", "CREATE INDEX of_{t} ON {t} (md5({c}))", "DROP INDEX of_{t}"),
+        ("a partial index", "CREATE INDEX of_{t} ON {t} (md5({c})) WHERE length({c}) > 3", "DROP INDEX of_{t}"),
+        ("ADD COLUMN", "ALTER TABLE {t} ADD v float8 DEFAULT random()", "ALTER TABLE {t} DROP v"),
+        ("a generated column", "ALTER TABLE {t} ADD v int GENERATED ALWAYS AS (length({c})) STORED", "ALTER TABLE {t} DROP v"),
+        ("ALTER COLUMN TYPE", "ALTER TABLE {t} ALTER {c} TYPE {y} USING {c} || 'x'::{y}"),
+        ("SET NOT NULL", "ALTER TABLE {t} ALTER {c} SET NOT NULL"),
+        ("ADD CHECK", "ALTER TABLE {t} ADD CONSTRAINT lengths CHECK (length({c}) > 0) NOT VALID", "ALTER TABLE {t} VALIDATE CONSTRAINT lengths", "ALTER TABLE {t} DROP CONSTRAINT lengths"),
+        ("ATTACH PARTITION", "CREATE TABLE p (LIKE {t}) PARTITION BY RANGE ({c})", "ALTER TABLE p ATTACH PARTITION {t} FOR VALUES FROM (MINVALUE) TO (MAXVALUE)", "ALTER TABLE p DETACH PARTITION {t}", "DROP TABLE p"),
+        ("REFRESH", "CREATE MATERIALIZED VIEW m AS SELECT md5({c}) AS k, * FROM {t}", anew + " m", "CREATE UNIQUE INDEX ON m (k)", anew + " CONCURRENTLY m", "DROP MATERIALIZED VIEW m"),
+        ("a block, rolled back", "BEGIN", "ALTER TABLE {t} ADD v float8 DEFAULT random()", "ROLLBACK"),
+    )  # fmt: skip
+    tables = (
+        ("long rows", {"t": "long", "c": "d", "y": "bytea"}),
+        ("many rows", {"t": "many", "c": "t", "y": "text"}),
+    )
+    return Group("rewritten", "512MB", fill, [
+        Attack(f"{name}, {of}", reads(*(one.format(**words) for one in statements)))
+        for of, words in tables for name, *statements in kinds
+    ])  # fmt: skip
