@@ -9,9 +9,10 @@ stays as it is. An object that is put in its own place keeps its place in the or
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, get_args
 
 from engine.catalog.as_relations import relation_names, relations_of
+from engine.catalog.stored import Stored
 from planner.catalog import RANGE_CONSTRUCTORS, RelationDef, TypeDef
 
 
@@ -26,12 +27,25 @@ class Numbered(Protocol):
 N = TypeVar("N", bound=Numbered)
 K = TypeVar("K", bound=Hashable)
 
+KINDS: Final = frozenset(get_args(Stored))
 
-def by_kind(items: Iterable[object]) -> dict[type, list[Any]]:
-    """Return objects by their classes."""
+
+def kind_of(one: type) -> type:
+    """Return the kind of stored objects that objects of a class are: a ``BorrowedView`` is a ``RelationDef``.
+
+    Raises TypeError for a class of none.
+    """
+    for base in one.__mro__:
+        if base in KINDS:
+            return base
+    raise TypeError(f"{one.__name__} is no kind of object in a catalog")
+
+
+def by_kind(items: Iterable[Stored]) -> dict[type, list[Any]]:
+    """Return objects by their kinds."""
     found: dict[type, list[Any]] = {}
     for item in items:
-        found.setdefault(type(item), []).append(item)
+        found.setdefault(kind_of(type(item)), []).append(item)
     return found
 
 

@@ -17,6 +17,7 @@ from typing import Final
 from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.fences import NO_FENCES, Fence, fenced_oids
 from engine.catalog.indexes import (
+    KINDS,
     Constructors,
     by_kind,
     by_name,
@@ -93,6 +94,12 @@ _NAMED: Final[Mapping[type, str]] = {
     ExtensionDef: "extensions",
 }  # fmt: skip
 """Kinds of objects that no two have a name of, and where they are found by it."""
+
+_BY_KEY: Final = frozenset((AclDef, CommentDef, DefaultsDef))
+"""Kinds of objects that are found by their keys alone."""
+
+if KINDS ^ {*_NAMED, *_BY_KEY, RelationDef, TypeDef, FunctionDef, ConfigurationDef, DictionaryDef}:
+    raise TypeError("CatalogSnapshot has to index each kind of stored objects")
 
 
 class CatalogSnapshot:

@@ -219,7 +219,7 @@ def view_dependents(session: Session, oids: set[int]) -> list[RelationDef]:
 
 def default_words(session: Session, table: RelationDef, column: ColumnDef) -> str:
     """Return how messages call a column's default."""
-    return f"default value for column {column.name} of table {shown_name(session, table)}"
+    return f"default value for column {column.name} of {described(session, table)}"
 
 
 async def drop_defaults(

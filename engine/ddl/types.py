@@ -539,8 +539,13 @@ def without_attribute(type_: TypeDef, attnum: int) -> TypeDef:
 
 async def _drop_uses(session: Session, type_: TypeDef, namings: Namings) -> None:
     using = namings.relations_naming(type_.family)
-    views = [relation for relation in using if relation.kind in "vm"]
-    left = [view for view in views if session.catalog.relation_by_oid(view.oid) is not None]
+    # a view whose column has a default of the type loses that alone
+    views = {
+        use.relation.oid
+        for use in openly(uses_of, session, type_.family, using)
+        if use.relation.kind in "vm" and use.kind in ("view", "column")
+    }
+    left = [view for view in map(session.catalog.relation_by_oid, sorted(views)) if view is not None]
     await drop_relations(session, left, cascade=True, quiet=True)
     now = [relation for relation in map(session.catalog.relation_by_oid, [r.oid for r in using]) if relation]
     for use in openly(uses_of, session, type_.family, now):
