@@ -134,11 +134,7 @@ async def rewrite(txn: StoreTransaction, view: View, spec: ShardSpec, batches: A
     try:
         total = await _write(txn, view.shard, generation, batches, keep)
         schema.start(txn, txn.view(view.shard), generation)
-        changed = txn.view(view.shard)
-        new_parts: list[PartState] = []
-        while written:
-            new_parts.append(await _adopt(txn, changed, written.popleft()))
-        await _check_new(txn, changed, new_parts, None)
+        await _adopt_all(txn, txn.view(view.shard), written, None)
     except BaseException as error:
         for ref in written:
             txn.core.discard_later(ref.name)
@@ -225,21 +221,26 @@ async def insert_parts(
         finally:  # also when it is cancelled: what workers are still at must not outlive this
             await log.jobs.end_parts(job, ())
         raise
-    new_parts: list[PartState] = []
     left = deque(log.here(part.ref) for part in written)
     try:
         await log.jobs.end_parts(job, [ref.name for ref in left])
         txn.life.check_active()
         generation.next_row_id = max([int(generation.next_row_id), *(part.next_row_id for part in written)])
-        while left:
-            new_parts.append(await _adopt(txn, view, left.popleft()))
-        await _check_new(txn, view, new_parts, changed)
+        await _adopt_all(txn, view, left, changed)
     except BaseException as error:
         for ref in left:
             txn.core.discard_later(ref.name)
         await undo_load(txn, mark, error)
         raise
     return sum(part.ref.rows for part in written)
+
+
+async def _adopt_all(txn: StoreTransaction, view: View, left: deque[PartRef], changed: Columns) -> None:
+    """Adopt written parts, each taken out of ``left`` as soon as the transaction has it, and check their rows. Raises DuplicateKey."""
+    new_parts: list[PartState] = []
+    while left:
+        new_parts.append(await _adopt(txn, view, left.popleft()))
+    await _check_new(txn, view, new_parts, changed)
 
 
 async def _adopt(txn: StoreTransaction, view: View, ref: PartRef) -> PartState:

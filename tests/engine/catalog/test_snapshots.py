@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FrameType
 from typing import Any, Final
 
@@ -193,9 +194,9 @@ def test_a_change_costs_the_same_whatever_else_there_is() -> None:
         found: dict[str, int] = {}
         for kind in KINDS:
             new, other = _made(kind, objects, "new", 0), _made(kind, 1, "n1", 1)
-            found[f"create {kind}"] = _steps(lambda new=new: catalog.with_changes([new], [], 2))  # type: ignore[misc]
-            found[f"alter {kind}"] = _steps(lambda other=other: catalog.with_changes([other], [], 3))  # type: ignore[misc]
-            found[f"drop {kind}"] = _steps(lambda other=other: catalog.with_changes([], [key_of(other)], 4))  # type: ignore[misc]
+            found[f"create {kind}"] = _steps(partial(catalog.with_changes, [new], [], 2))
+            found[f"alter {kind}"] = _steps(partial(catalog.with_changes, [other], [], 3))
+            found[f"drop {kind}"] = _steps(partial(catalog.with_changes, [], [key_of(other)], 4))
         undo: dict[Any, Any] = {key_of(items[0]): items[0], key_of(items[-1]): None}
         found["another time"] = _steps(lambda: catalog.apart(undo, 5))
         return found
