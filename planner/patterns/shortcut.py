@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.patterns.charset import EVERYTHING, LAST, CharSet, Ranges, class_ranges, union
+from planner.patterns.steps import spend
 from planner.patterns.tree import (
     SHORTER,
     Back,
@@ -30,7 +31,8 @@ from planner.patterns.tree import (
 )
 
 MAX_STEPS: Final = 300_000  # that ``re`` may need in the worst case: some milliseconds
-MAX_SIZE: Final = 2_000  # of what is written for ``re``, in items
+MAX_SIZE: Final = 1_000  # of what is written for ``re``, in items: it compiles one in 5 µs, without a pause
+_COMPILED: Final = 100  # steps that ``re`` takes to compile an item
 MAX_RANGES: Final = 1_000  # of characters: ``re`` takes some milliseconds to compile as many
 FEW_RANGES: Final = 100
 MANY: Final = 8  # rounds up to which a loop within a loop stays harmless
@@ -50,7 +52,10 @@ class Shortcut:
         """Return the pattern, for texts of ASCII alone or for all texts; None where it would be too large."""
         writer = _Writer(ascii_only)
         text = writer.expression(self.expression)
-        return re.compile(text, re.DOTALL) if writer.ranges <= MAX_RANGES else None
+        if writer.ranges > MAX_RANGES:
+            return None
+        spend(len(text) * _COMPILED)  # before it: what it takes then comes behind a pause
+        return re.compile(text, re.DOTALL)
 
 
 def trimmed(expression: Expression) -> Expression:

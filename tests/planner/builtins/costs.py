@@ -3,11 +3,14 @@
     measured(row)      arguments of 64, 128, 256 … elements, until ENOUGH lines have run ──► Measured(lines, longest, looks, …)
 
 A line takes some 50 ns to 1 µs; one pass of C is no line. Texts count as long from 64 characters on, so that what goes piece by
-piece shows at small sizes (``pgwire.long_values``).
+piece shows at small sizes (``pgwire.long_values``). What was made of a text before, for another builtin too, is forgotten: else what a call does
+would hang on which ran first.
 """
 
 from __future__ import annotations
 
+import functools
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -201,11 +204,23 @@ def call(oid: int, row: Builtin, session: Any, n: int) -> Measured:
     return found
 
 
+@functools.cache
+def caches() -> list[Any]:
+    """Return the caches of what was made of values; what is read once (without bound) is none of them."""
+    return [
+        found
+        for found in gc.get_objects()
+        if isinstance(found, functools._lru_cache_wrapper) and found.cache_parameters()["maxsize"] is not None
+    ]
+
+
 def measured(oid: int, row: Builtin, session: Any) -> Measured:
     """Call a builtin with ever larger arguments until enough has run. LookupError as ``call``."""
     call(oid, row, session, 8)  # what is imported or read once is no part of it
     n = 64
     while True:
+        for cache in caches():
+            cache.cache_clear()
         found = call(oid, row, session, n)
         if found.lines >= ENOUGH or found.outside or n >= LARGEST:
             return found
