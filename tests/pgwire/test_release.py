@@ -89,6 +89,29 @@ async def test_what_others_have_stays() -> None:
 
 
 @in_loop
+async def test_rows_that_many_lists_share_are_gone_through_once() -> None:
+    """As those of an aggregate with a thousand arguments: each of the lists costs its references, and the last one the rows."""
+    lists, rows, width = 400, release.PART, 200
+    parts = 0
+    real = release._free
+
+    def counted(part: list[Any], stack: list[Any]) -> None:
+        nonlocal parts
+        parts += 1
+        real(part, stack)
+
+    shared = [(Thing(), *range(width)) for _ in range(rows)]
+    gone = [weakref.ref(shared[i][0]) for i in (0, -1)]
+    held = [list(shared) for _ in range(lists)]
+    shared.clear()
+    with mock.patch.object(release, "_free", counted):
+        release.release_all(held)
+        await _emptied()
+    assert [one() for one in gone] == [None, None]
+    assert parts < lists + 5 * rows * width // release.PART
+
+
+@in_loop
 async def test_what_is_small_is_left_to_python() -> None:
     """No turn of the loop is taken for it."""
     small = list(range(release.LARGE))
