@@ -81,6 +81,9 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreateConfiguration() | st.CreateDictionary() | st.AlterMapping() | st.AlterDictionary()
             | st.AlterTextSearch() | st.DropTextSearch()
             | st.CreateStatistics() | st.AlterStatistics() | st.DropStatistics()
+            | st.CreateWrapper() | st.AlterWrapper() | st.CreateServer() | st.AlterServer()
+            | st.CreateUserMapping() | st.AlterUserMapping() | st.DropUserMapping()
+            | st.AlterForeign() | st.DropForeign() | st.ImportForeignSchema()
             | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
             | st.CreateFunction() | st.CreateAggregate() | st.AlterFunction() | st.DropFunction()
             | st.CreateExtension() | st.AlterExtension() | st.DropExtension()
@@ -179,6 +182,8 @@ _TAGS: dict[type, str] = {
     ast.AlterMapping: "ALTER TEXT SEARCH CONFIGURATION", ast.AlterDictionary: "ALTER TEXT SEARCH DICTIONARY",
     ast.CommentOnTextSearch: "COMMENT", ast.CommentOnStatistics: "COMMENT",
     ast.CreateStatistics: "CREATE STATISTICS", ast.AlterStatistics: "ALTER STATISTICS", ast.DropStatistics: "DROP STATISTICS",
+    ast.CreateServer: "CREATE SERVER", ast.AlterServer: "ALTER SERVER", ast.CommentOnForeign: "COMMENT",
+    ast.ImportForeignSchema: "IMPORT FOREIGN SCHEMA",
     ast.ReassignOwned: "REASSIGN OWNED", ast.DropOwned: "DROP OWNED",
     ast.AlterDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",
@@ -232,9 +237,13 @@ def command_tag(node: ast.Node) -> str:
             return f"DROP {node.what.upper()}"
         case ast.CreateTextSearch():
             return f"CREATE {node.what.upper()}"
-        case ast.AlterTextSearch():
+        case ast.DefineWrapper():
+            return f"{'CREATE' if node.create else 'ALTER'} FOREIGN DATA WRAPPER"
+        case ast.UserMapping():
+            return f"{node.verb.upper()} USER MAPPING"
+        case ast.AlterTextSearch() | ast.AlterForeign():
             return f"ALTER {node.what.upper()}"
-        case ast.Drop() | ast.DropAbsent() | ast.DropTextSearch():
+        case ast.Drop() | ast.DropAbsent() | ast.DropTextSearch() | ast.DropForeign():
             return f"DROP {node.what.upper()}"
         case ast.AlterDefaults():
             return "ALTER ROLE" if node.of_role else "ALTER DATABASE"

@@ -20,12 +20,13 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.statistics import StatisticsDef
 from planner.errors import SqlError
 
 DROPS: Final = (
     ast.Drop, ast.DropDatabase, ast.DropFunction, ast.DropOwned, ast.DropRole, ast.DropSource, ast.DropTextSearch,
-    ast.DropTimeline, ast.DropStatistics,
+    ast.DropTimeline, ast.DropStatistics, ast.DropForeign,
 )  # fmt: skip
 """Statements that may name what cannot be read."""
 
@@ -137,4 +138,11 @@ class Guarded:
         found: tuple[RelationDef, StatisticsDef] | None = self._catalog.statistics_named(schema_oid, name)
         if found is not None:
             self._open(found[0].oid)
+        return found
+
+    def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
+        """See ``planner.catalog.Catalog``. Raises SqlError XX001."""
+        found: ForeignDef | None = self._catalog.foreign_named(class_oid, name)
+        if found is not None:
+            self._open(found.oid)
         return found

@@ -10,9 +10,9 @@ from planner.raw_reader import Raw, strings
 
 KINDS: Final = frozenset(
     {
-        "access method", "cast", "collation", "conversion", "event trigger", "foreign data wrapper",
+        "access method", "cast", "collation", "conversion", "event trigger",
         "foreign table", "language", "operator", "operator class", "operator family", "publication", "rule",
-        "server", "text search parser", "text search template",
+        "text search parser", "text search template",
     }
 )  # fmt: skip
 

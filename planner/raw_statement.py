@@ -13,6 +13,7 @@ from typing import Any
 from planner import (
     ast,
     raw_absent,
+    raw_foreign,
     raw_function,
     raw_owned,
     raw_policy,
@@ -60,6 +61,7 @@ class StatementReader(ServerReader):
             about = about or raw_policy.about_policy(self, kind, body)
             about = about or raw_text_search.about_text_search(self, kind, body)
             about = about or raw_statistics.about_statistics(self, kind, body)
+            about = about or raw_foreign.about_foreign(self, kind, body)
             about = about or raw_absent.about_absent(self, kind, body)
             if about is not None:
                 return about
@@ -257,6 +259,14 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "AlterTSDictionaryStmt": raw_text_search.alter_dictionary,
     "CreateStatsStmt": raw_statistics.create_statistics,
     "AlterStatsStmt": raw_statistics.alter_statistics,
+    "CreateFdwStmt": raw_foreign.create_wrapper,
+    "AlterFdwStmt": raw_foreign.alter_wrapper,
+    "CreateForeignServerStmt": raw_foreign.create_server,
+    "AlterForeignServerStmt": raw_foreign.alter_server,
+    "CreateUserMappingStmt": raw_foreign.create_mapping,
+    "AlterUserMappingStmt": raw_foreign.alter_mapping,
+    "DropUserMappingStmt": raw_foreign.drop_mapping,
+    "ImportForeignSchemaStmt": raw_foreign.import_schema,
     "DoStmt": raw_function.do,
     "CreateDomainStmt": raw_type.create_domain,
     "AlterDomainStmt": raw_type.alter_domain,

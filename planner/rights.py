@@ -25,6 +25,7 @@ from planner.acl import (
     inherited,
 )
 from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, SystemCatalog, TypeDef
+from planner.catalog.foreign import ServerDef, WrapperDef
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID, rows
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_TYPE, PG_PROC = 1259, 2615, 1262, 1247, 1255
@@ -116,6 +117,17 @@ def language_acl(catalog: SystemCatalog, language: int) -> tuple[AclItem, ...]:
     """Return the list of a language; one that is not trusted has the default one."""
     found = catalog.acl(PG_LANGUAGE, language)
     return default_acl("language", SUPERUSER) if found is None else found
+
+
+def foreign_kind(item: WrapperDef | ServerDef) -> str:
+    """Return what messages call a wrapper or a server where they are about rights."""
+    return "foreign-data wrapper" if isinstance(item, WrapperDef) else "foreign server"
+
+
+def foreign_acl(catalog: SystemCatalog, item: WrapperDef | ServerDef) -> tuple[AclItem, ...]:
+    """Return the list of a foreign-data wrapper or server."""
+    found = catalog.acl(item.class_oid, item.oid)
+    return default_acl(foreign_kind(item), item.owner) if found is None else found
 
 
 def database_acl(catalog: SystemCatalog, database: int) -> tuple[AclItem, ...]:
@@ -219,6 +231,11 @@ class Rights:
         return self.superuser or self._any(
             function_acl(self._catalog, function), function.owner, "function", "X", option
         )
+
+    def foreign(self, item: WrapperDef | ServerDef, *, option: bool = False) -> bool:
+        """Whether it may use a foreign-data wrapper or server in definitions."""
+        acl = foreign_acl(self._catalog, item)
+        return self.superuser or self._any(acl, item.owner, foreign_kind(item), "U", option)
 
     def system_function(self, oid: int) -> bool:
         """Whether it may call a built-in function."""

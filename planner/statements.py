@@ -16,6 +16,8 @@ from planner import ast, query
 from planner.query import Expr, OutputColumn, QueryExpr
 from planner.statements_ddl import *  # noqa: F403
 from planner.statements_ddl import Definition
+from planner.statements_foreign import *  # noqa: F403
+from planner.statements_foreign import ForeignStatement
 from planner.statements_function import *  # noqa: F403
 from planner.statements_function import FunctionStatement
 from planner.statements_owned import *  # noqa: F403
@@ -421,15 +423,15 @@ class Discard:
 
 
 CommentClass: TypeAlias = Literal[
-    1247, 1255, 1259, 1260, 1262, 2606, 2613, 2615, 2620, 3079, 3256, 3381, 3600, 3602
+    1247, 1255, 1259, 1260, 1262, 1417, 2328, 2606, 2613, 2615, 2620, 3079, 3256, 3381, 3600, 3602
 ]
-"""The catalogs in whose objects there are comments: pg_type, pg_proc, pg_class, pg_authid, pg_database, pg_constraint, pg_largeobject, pg_namespace,
+"""The catalogs in whose objects there are comments: pg_type, pg_proc, pg_class, pg_authid, pg_database, pg_foreign_server, pg_foreign_data_wrapper, pg_constraint, pg_largeobject, pg_namespace,
 pg_trigger, pg_extension, pg_policy, pg_statistic_ext, pg_ts_dict, pg_ts_config."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """COMMENT ON; ``name``: a function's, text search object's or statistics object's as the statement writes it."""
+    """COMMENT ON; ``name``: a function's, text search object's, statistics object's, wrapper's or server's as the statement writes it."""
 
     class_oid: CommentClass
     object_oid: int
@@ -500,6 +502,7 @@ Statement: TypeAlias = (
     | PolicyStatement
     | TextSearchStatement
     | StatisticsStatement
+    | ForeignStatement
 )
 
 

@@ -12,6 +12,7 @@
     there, aggregates,        others have S
     domains, extensions,
     DROP TYPE, text search,
+    foreign data,
     DROP SCHEMA of such
 
 Statements that have no case here are about what databases share: they lock the catalogs of all.
@@ -50,6 +51,8 @@ _OF_ONE_DATABASE: Final = (
     st.DropExtension, st.DropType, st.CreateDomain, st.SetDomainDefault, st.SetDomainNotNull, st.AddDomainCheck, st.DropDomainConstraint,
     st.ValidateDomainConstraint, st.RenameDomainConstraint, st.CreateConfiguration, st.CreateDictionary, st.AlterMapping,
     st.AlterDictionary, st.AlterTextSearch, st.DropTextSearch, st.CreateStatistics, st.AlterStatistics, st.DropStatistics,
+    st.CreateWrapper, st.AlterWrapper, st.CreateServer, st.AlterServer, st.CreateUserMapping, st.AlterUserMapping, st.DropUserMapping,
+    st.AlterForeign, st.DropForeign, st.ImportForeignSchema,
 )  # fmt: skip
 _MEMBERSHIPS: Final[StoredKey] = (
     f"{ROLE_NAME}/members",
@@ -248,7 +251,7 @@ def _finds_nothing(catalog: CatalogSnapshot, statement: st.Statement) -> bool:
     match statement:
         case st.DropFunction():
             return not statement.functions
-        case st.DropTextSearch():
+        case st.DropTextSearch() | st.DropForeign():
             return not statement.objects
         case st.CreateExtension():
             return statement.if_not_exists and catalog.extension(statement.name) is not None

@@ -45,6 +45,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.errors import SqlError
 from planner.facts import INT8, PUBLIC_OID, TEXT, facts
 from planner.typefacts import FIRST_USER_OID
@@ -242,6 +243,13 @@ _MAKERS: Final[Mapping[str, Callable[[int, int, _Facts], Stored]]] = {
     "text dictionary": lambda oid, _sub, facts: DictionaryDef(
         **_place("text dictionary", oid, facts), template=SIMPLE_TEMPLATE, extension=_number(facts, "extension", 0)
     ),
+    "foreign wrapper": lambda oid, _sub, facts: WrapperDef(**_named("foreign-data wrapper", oid, facts)),
+    "foreign server": lambda oid, _sub, facts: ServerDef(
+        **_named("server", oid, facts), wrapper=_number(facts, "wrapper", 0)
+    ),
+    "user mapping": lambda oid, _sub, facts: MappingDef(
+        oid=oid, owner=_number(facts, "owner", SUPERUSER_OID), server=_number(facts, "server", 0)
+    ),
     "defaults": lambda oid, sub, _facts: DefaultsDef(database=oid, role=sub),
     "comment": lambda oid, sub, facts: CommentDef(class_oid=facts["class"], object_oid=oid, sub_id=sub, text=""),
     "acl": lambda oid, sub, facts: AclDef(class_oid=facts["class"], object_oid=oid, sub_id=sub, items=()),
@@ -252,6 +260,7 @@ _WORDS: Final[Mapping[type, str]] = {
     TypeDef: "type", FunctionDef: "function", RoleDef: "role", SchemaDef: "schema", DatabaseDef: "database",
     TimelineDef: "timeline", SourceDef: "source", ExtensionDef: "extension",
     ConfigurationDef: "text search configuration", DictionaryDef: "text search dictionary",
+    WrapperDef: "foreign-data wrapper", ServerDef: "server",
 }  # fmt: skip
 _RELATIONS: Final = {"v": "view", "m": "materialized view", "S": "sequence"}
 
@@ -267,6 +276,8 @@ def words(item: Stored) -> str:
             return f"comment on object {item.object_oid} of catalog {item.class_oid}, part {item.sub_id}"
         case AclDef():
             return f"rights on object {item.object_oid} of catalog {item.class_oid}, part {item.sub_id}"
+        case MappingDef():
+            return f"user mapping for role {item.owner} on server {item.server}"
         case DefaultsDef():
             return f"settings of role {item.role} in database {item.database}"
         case _:

@@ -24,8 +24,9 @@ from engine.catalog.stored import PG_CLASS_OID, PG_TYPE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
 from planner.acl import DATABASE_OWNER, EVERYBODY, AclItem, default_acl
 from planner.catalog import ColumnDef
+from planner.catalog.foreign import MappingDef
 from planner.facts import facts, rows
-from planner.rights import Rights, database_owner, function_acl, type_acl
+from planner.rights import Rights, database_owner, foreign_acl, foreign_kind, function_acl, type_acl
 from planner.typefacts import element_of, format_type
 from planner.types import SqlType
 
@@ -146,7 +147,7 @@ def role_udt_grants(session: Session) -> Iterator[RowDict]:
 
 @relation("information_schema.usage_privileges", "session")
 def usage_privileges(session: Session) -> Iterator[RowDict]:
-    """Yield who may use collations (everybody), domains and the sequences that have lists."""
+    """Yield who may use collations (everybody), domains, foreign-data wrappers and servers, and the sequences that have lists."""
     everybody: RowDict = {"grantor": _name(session, SUPERUSER_OID), "grantee": "PUBLIC", "is_grantable": "NO"}
     for fact in rows("collations"):
         if int(fact["collencoding"]) in (-1, UTF8_ENCODING):
@@ -157,6 +158,11 @@ def usage_privileges(session: Session) -> Iterator[RowDict]:
     for made in domains_of(session):
         for row in _granted(session, type_acl(session.catalog, made), "U", made.owner):
             yield _usable(session, row, "DOMAIN", made.schema, made.name)
+    for foreign in session.catalog.foreign():
+        if not isinstance(foreign, MappingDef):
+            word = foreign_kind(foreign).upper().replace("-", " ")
+            for row in _granted(session, foreign_acl(session.catalog, foreign), "U", foreign.owner):
+                yield _usable(session, row, word, "", foreign.name)
     for item in session.catalog.user_relations():
         items = (session.catalog.acl(PG_CLASS_OID, item.oid) or ()) if item.kind == "S" else ()
         for row in _granted(session, items, "U", item.owner):

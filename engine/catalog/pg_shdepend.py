@@ -70,6 +70,9 @@ def _owners(session: Session) -> Iterator[tuple[Key, int]]:
         yield (class_, made.oid), made.owner
     for _table, statistics in catalog.statistics().values():
         yield (PG_STATISTIC_EXT_OID, statistics.oid), statistics.owner
+    for foreign in catalog.foreign():
+        if foreign.owner:
+            yield (foreign.class_oid, foreign.oid), foreign.owner
     for database in catalog.databases.values():
         yield (PG_DATABASE_OID, database.oid), database.owner
 

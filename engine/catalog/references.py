@@ -45,6 +45,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
@@ -151,6 +152,9 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
     ExtensionDef: {**_all(_nothing, "oid", "name", "version", "owner"), "schema_oid": _oid},
     ConfigurationDef: {**_PLACED, "parser": _nothing, "maps": _maps},
     DictionaryDef: {**_PLACED, **_all(_nothing, "options", "template"), "extension": _oid},
+    WrapperDef: {**_all(_nothing, "oid", "name", "owner", "options"), "validator": _oid},
+    ServerDef: {**_all(_nothing, "oid", "name", "owner", "type", "version", "options"), "wrapper": _oid},
+    MappingDef: {**_all(_nothing, "oid", "owner", "options"), "server": _oid},
     TypeDef: {
         **_PLACED,
         **_all(

@@ -79,6 +79,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.foreign import ForeignDef, MappingDef, Name, ServerDef, WrapperDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.trigger import TriggerDef
 from planner.extensions import PLPGSQL
@@ -98,7 +99,18 @@ _NAMED: Final[Mapping[type, str]] = {
 _BY_KEY: Final = frozenset((AclDef, CommentDef, DefaultsDef))
 """Kinds of objects that are found by their keys alone."""
 
-if KINDS ^ {*_NAMED, *_BY_KEY, RelationDef, TypeDef, FunctionDef, ConfigurationDef, DictionaryDef}:
+if KINDS ^ {
+    *_NAMED,
+    *_BY_KEY,
+    RelationDef,
+    TypeDef,
+    FunctionDef,
+    ConfigurationDef,
+    DictionaryDef,
+    WrapperDef,
+    ServerDef,
+    MappingDef,
+}:
     raise TypeError("CatalogSnapshot has to index each kind of stored objects")
 
 
@@ -118,6 +130,8 @@ class CatalogSnapshot:
         "_by_oid",
         "_constraints",
         "_constructors",
+        "_foreign",
+        "_foreign_by_name",
         "_functions",
         "_functions_by_name",
         "_made_types",
@@ -190,6 +204,8 @@ class CatalogSnapshot:
         self._functions_by_name: dict[str, tuple[FunctionDef, ...]] = {}
         self._text_search: dict[int, TextSearchDef] = {}
         self._text_search_by_name: dict[tuple[int, str, str], TextSearchDef] = {}
+        self._foreign: dict[int, ForeignDef] = {}
+        self._foreign_by_name: dict[tuple[int, Name], ForeignDef] = {}
         self._by_name.update(((item.schema, item.name), item) for item in virtual_relations())
         self._by_oid.update((item.oid, item) for item in virtual_relations())
         self._shapes: dict[int, RowShape | None] = {}
@@ -302,6 +318,14 @@ class CatalogSnapshot:
         """Return the users' text search configuration or dictionary with this oid."""
         return self._text_search.get(oid)
 
+    def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
+        """Return the wrapper or server of that name, or the user mapping for a role at a server, of the catalog ``class_oid``."""
+        return self._foreign_by_name.get((class_oid, name))
+
+    def foreign_by_oid(self, oid: int) -> ForeignDef | None:
+        """Return the foreign-data wrapper, server or user mapping with this oid."""
+        return self._foreign.get(oid)
+
     # -- the engine's own view ---------------------------------------------------------------------
 
     def schemas(self) -> Iterable[SchemaDef]:
@@ -336,6 +360,10 @@ class CatalogSnapshot:
     def text_search(self) -> Sequence[TextSearchDef]:
         """Return users' text search configurations and dictionaries, oldest first."""
         return sorted(self._text_search.values(), key=lambda item: item.oid)
+
+    def foreign(self) -> Sequence[ForeignDef]:
+        """Return foreign-data wrappers, servers and user mappings, oldest first."""
+        return sorted(self._foreign.values(), key=lambda item: item.oid)
 
     def schema_by_oid(self, oid: int) -> SchemaDef | None:
         """Return the schema with this oid."""
@@ -574,6 +602,11 @@ class CatalogSnapshot:
                     before,
                     after,
                     lambda item: (item.named_by, item.schema, item.name),
+                )
+            elif kind in (WrapperDef, ServerDef, MappingDef):
+                self._foreign = by_oid(self._foreign, before, after)
+                self._foreign_by_name = by_name(
+                    self._foreign_by_name, before, after, lambda item: (item.class_oid, item.known_as)
                 )
             elif kind in _NAMED:
                 index = _NAMED[kind]

@@ -55,6 +55,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.parse import is_sql
 from txn.api import Transaction
 from txn.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec
@@ -85,7 +86,7 @@ _TYPES: dict[str, type[Any]] = {
     "comment": CommentDef, "acl": AclDef, "schema": SchemaDef, "relation": RelationDef, "role": RoleDef, "timeline": TimelineDef,
     "source": SourceDef, "database": DatabaseDef, "defaults": DefaultsDef, "type": TypeDef,
     "function": FunctionDef, "extension": ExtensionDef, "text configuration": ConfigurationDef,
-    "text dictionary": DictionaryDef,
+    "text dictionary": DictionaryDef, "foreign wrapper": WrapperDef, "foreign server": ServerDef, "user mapping": MappingDef,
 }  # fmt: skip
 
 _SHARED: Final = frozenset(

@@ -35,6 +35,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.typefacts import FIRST_USER_OID
 
 SUPERUSER_OID = 10
@@ -48,6 +49,7 @@ PG_LARGEOBJECT_OID = 2613  # what comments and rights of large objects are filed
 PG_TRIGGER_OID = 2620
 PG_POLICY_OID = 3256
 PG_STATISTIC_EXT_OID = 3381
+PG_FOREIGN_SERVER_OID, PG_FOREIGN_DATA_WRAPPER_OID, PG_USER_MAPPING_OID = 1417, 2328, 1418
 PG_TS_DICT_OID, PG_TS_CONFIG_OID, PG_TS_TEMPLATE_OID = 3600, 3602, 3764
 
 
@@ -76,6 +78,9 @@ Stored: TypeAlias = (
     | ExtensionDef
     | ConfigurationDef
     | DictionaryDef
+    | WrapperDef
+    | ServerDef
+    | MappingDef
 )
 # kind and oid name a stored object; a comment's oid packs its sub id
 StoredKey: TypeAlias = tuple[str, int, int]
@@ -114,6 +119,12 @@ def key_of(item: Stored) -> StoredKey:
             return ("text configuration", item.oid, 0)
         case DictionaryDef():
             return ("text dictionary", item.oid, 0)
+        case WrapperDef():
+            return ("foreign wrapper", item.oid, 0)
+        case ServerDef():
+            return ("foreign server", item.oid, 0)
+        case MappingDef():
+            return ("user mapping", item.oid, 0)
         case CommentDef():
             return (comment_kind(item.class_oid), item.object_oid, item.sub_id)
         case AclDef():
@@ -166,7 +177,7 @@ def highest_oid(items: Iterable[Stored]) -> int:
                 )
             case (
                 SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef() | FunctionDef()
-                | ExtensionDef() | ConfigurationDef() | DictionaryDef()
+                | ExtensionDef() | ConfigurationDef() | DictionaryDef() | WrapperDef() | ServerDef() | MappingDef()
             ):  # fmt: skip
                 highest = max(highest, item.oid)
             case TypeDef(kind="b"):

@@ -18,6 +18,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from engine.catalog.stored import key_of
 from planner.acl import default_acl
 from planner.catalog import RelationDef
+from planner.catalog.foreign import (
+    PG_FOREIGN_DATA_WRAPPER,
+    PG_FOREIGN_SERVER,
+    ForeignDef,
+    Name,
+    ServerDef,
+    WrapperDef,
+)
 from planner.rights import PG_CLASS, PG_NAMESPACE, PG_PROC, PG_TYPE
 
 if TYPE_CHECKING:
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
     from planner.catalog import DatabaseDef, FunctionDef, RoleDef, SchemaDef, TypeDef
 
 Last: TypeAlias = "Callable[[StoredKey], Stored | None]"
-_Owned = TypeVar("_Owned", "RelationDef", "SchemaDef", "TypeDef", "FunctionDef")
+_Owned = TypeVar("_Owned", "RelationDef", "SchemaDef", "TypeDef", "FunctionDef", WrapperDef, ServerDef)
 
 
 def with_rights_of(now: CatalogSnapshot, then: CatalogSnapshot, last: Last) -> CatalogSnapshot:
@@ -52,6 +60,8 @@ class _Mixed:
             PG_NAMESPACE: now.schema_by_oid,
             PG_TYPE: now.type_by_oid,
             PG_PROC: now.function_by_oid,
+            PG_FOREIGN_DATA_WRAPPER: now.foreign_by_oid,
+            PG_FOREIGN_SERVER: now.foreign_by_oid,
         }
 
     def __getattr__(self, name: str) -> Any:
@@ -80,6 +90,8 @@ class _Mixed:
                 PG_NAMESPACE: (self.schema_by_oid, "schema"),
                 PG_TYPE: (self.type_by_oid, "type"),
                 PG_PROC: (self.function_by_oid, "function"),
+                PG_FOREIGN_DATA_WRAPPER: (self.foreign_by_oid, "foreign-data wrapper"),
+                PG_FOREIGN_SERVER: (self.foreign_by_oid, "foreign server"),
             }[class_oid]
             gone = find(oid)
         if gone is None:
@@ -105,6 +117,18 @@ class _Mixed:
 
     def function_by_oid(self, oid: int) -> FunctionDef | None:
         return self._owned(self._then.function_by_oid(oid), self._now.function_by_oid(oid))
+
+    def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
+        found = self._then.foreign_named(class_oid, name)
+        return None if found is None else self.foreign_by_oid(found.oid)
+
+    def foreign_by_oid(self, oid: int) -> ForeignDef | None:
+        then, now = self._then.foreign_by_oid(oid), self._now.foreign_by_oid(oid)
+        if isinstance(then, WrapperDef):
+            return self._owned(then, now if isinstance(now, WrapperDef) else None)
+        if isinstance(then, ServerDef):
+            return self._owned(then, now if isinstance(now, ServerDef) else None)
+        return then
 
     def database_by_oid(self, oid: int) -> DatabaseDef | None:
         return self._now.database_by_oid(oid) or self._then.database_by_oid(oid)

@@ -17,6 +17,8 @@ from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_CONSTRAINT_OID,
     PG_DATABASE_OID,
+    PG_FOREIGN_DATA_WRAPPER_OID,
+    PG_FOREIGN_SERVER_OID,
     PG_NAMESPACE_OID,
     PG_POLICY_OID,
     PG_PROC_OID,
@@ -34,6 +36,7 @@ from engine.constraints.references import references_to, with_partitions
 from pgwire.give_way import give_way, paced, paced_iter
 from planner import statements as st
 from planner.catalog import AclDef, ConfigurationDef, ConstraintDef, DictionaryDef, RelationDef, TypeDef
+from planner.catalog.foreign import MappingDef, ServerDef
 from planner.named_oids import named_oids, relations_in_text
 from planner.partition import ancestors
 from planner.typefacts import FIRST_USER_OID
@@ -308,6 +311,10 @@ def references(catalog: CatalogSnapshot, item: Stored) -> set[StoredKey]:
             return {("schema", item.schema_oid, 0), *(key_of(one) for one in asked if one is not None)}
         case DictionaryDef():
             return {("schema", item.schema_oid, 0)}
+        case ServerDef():
+            return {("foreign wrapper", item.wrapper, 0)}
+        case MappingDef():
+            return {("foreign server", item.server, 0), ("role", item.owner, 0)}
         case CommentDef() | AclDef():
             key = object_key(catalog, item.class_oid, item.object_oid)
             return set() if key is None else {key}
@@ -372,6 +379,9 @@ def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey 
         case _ if class_oid in (PG_TS_CONFIG_OID, PG_TS_DICT_OID):
             search = catalog.text_search_by_oid(oid)
             return None if search is None else key_of(search)
+        case _ if class_oid in (PG_FOREIGN_SERVER_OID, PG_FOREIGN_DATA_WRAPPER_OID):
+            foreign = catalog.foreign_by_oid(oid)
+            return None if foreign is None else key_of(foreign)
         case _ if class_oid == PG_TYPE_OID:
             type_ = catalog.type_by_oid(oid)
             return None if type_ is None else key_of(type_)

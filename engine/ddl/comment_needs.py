@@ -11,6 +11,8 @@ from engine.catalog.stored import (
     PG_CONSTRAINT_OID,
     PG_DATABASE_OID,
     PG_EXTENSION_OID,
+    PG_FOREIGN_DATA_WRAPPER_OID,
+    PG_FOREIGN_SERVER_OID,
     PG_LARGEOBJECT_OID,
     PG_NAMESPACE_OID,
     PG_POLICY_OID,
@@ -21,6 +23,7 @@ from engine.catalog.stored import (
     PG_TS_DICT_OID,
     PG_TYPE_OID,
 )
+from engine.ddl.foreign_needs import ForeignNeeds
 from engine.ddl.routine_needs import RoutineNeeds
 from engine.ddl.statistics_needs import StatisticsNeeds
 from engine.reads.plans import Replan
@@ -29,7 +32,7 @@ from planner.errors import SqlError
 from planner.total import members, total
 
 
-class CommentNeeds(RoutineNeeds, StatisticsNeeds):
+class CommentNeeds(RoutineNeeds, StatisticsNeeds, ForeignNeeds):
     """To own what is commented on, or what it is a part of."""
 
     def comment(self, statement: st.Comment) -> None:
@@ -119,6 +122,8 @@ COMMENTED: Final[Mapping[int, _Comment]] = total(
         PG_STATISTIC_EXT_OID: CommentNeeds.comment_on_statistics,
         PG_TS_CONFIG_OID: CommentNeeds.comment_on_text_search,
         PG_TS_DICT_OID: CommentNeeds.comment_on_text_search,
+        PG_FOREIGN_SERVER_OID: CommentNeeds.comment_on_foreign,
+        PG_FOREIGN_DATA_WRAPPER_OID: CommentNeeds.comment_on_foreign,
         PG_EXTENSION_OID: CommentNeeds.comment_on_extension,
         PG_AUTHID_OID: CommentNeeds.comment_on_role,
         PG_LARGEOBJECT_OID: CommentNeeds.comment_on_large_object,

@@ -46,6 +46,7 @@ from planner.catalog import (
     SourceDef,
     TypeDef,
 )
+from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
@@ -244,7 +245,7 @@ def _made_in_order(item: Stored) -> int:
             return item.object_oid
         case (
             SchemaDef() | RelationDef() | TypeDef() | FunctionDef() | ExtensionDef()
-            | ConfigurationDef() | DictionaryDef()
+            | ConfigurationDef() | DictionaryDef() | WrapperDef() | ServerDef() | MappingDef()
         ):  # fmt: skip
             return item.oid
     raise AssertionError(f"no object of one database: {item}")
@@ -270,7 +271,10 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
             parts += [label.oid for label in item.labels]
             parts += [check.oid for check in item.checks]
             yield from ((oid, 1) for oid in parts)
-        case SchemaDef() | FunctionDef() | ExtensionDef() | ConfigurationDef() | DictionaryDef():
+        case (
+            SchemaDef() | FunctionDef() | ExtensionDef() | ConfigurationDef() | DictionaryDef() | WrapperDef()
+            | ServerDef() | MappingDef()
+        ):  # fmt: skip
             if item.oid >= FIRST_USER_OID:  # not public
                 yield item.oid, 1
 
@@ -326,6 +330,12 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
                 schema_oid=oids[item.schema_oid],
                 extension=oids[item.extension],
             )
+        case WrapperDef():
+            return replace(item, oid=oids[item.oid])
+        case ServerDef():
+            return replace(item, oid=oids[item.oid], wrapper=oids[item.wrapper])
+        case MappingDef():
+            return replace(item, oid=oids[item.oid], server=oids[item.server])
         case SchemaDef():
             return replace(item, oid=oids[item.oid])
         case CommentDef(class_oid=class_oid) | AclDef(class_oid=class_oid) if class_oid == PG_LARGEOBJECT_OID:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_DATABASE_OID,
+    PG_FOREIGN_DATA_WRAPPER_OID,
+    PG_FOREIGN_SERVER_OID,
     PG_LANGUAGE_OID,
     PG_LARGEOBJECT_OID,
     PG_NAMESPACE_OID,
@@ -36,6 +38,7 @@ from planner.acl import (
     revoke,
 )
 from planner.catalog import AclDef, RoleDef
+from planner.catalog.foreign import FOREIGN_WORDS, ServerDef, WrapperDef
 from planner.errors import SqlError
 from planner.rights import (
     READ_ALL,
@@ -43,6 +46,7 @@ from planner.rights import (
     Rights,
     column_acl,
     database_acl,
+    foreign_acl,
     function_acl,
     grantable_columns,
     language_acl,
@@ -104,6 +108,12 @@ class _Object:
             self.name = next(name for name, (oid, _) in languages().items() if oid == target.oid)
             self.owner, self.what = SUPERUSER_OID, "language"
             self.whole = self.items = language_acl(catalog, target.oid)
+        elif target.class_oid in FOREIGN_WORDS:
+            foreign = catalog.foreign_by_oid(target.oid)
+            if not isinstance(foreign, WrapperDef | ServerDef):
+                raise SqlError("42704", f"{target.kind} with OID {target.oid} does not exist")
+            self.owner, self.name, self.what = foreign.owner, foreign.name, target.kind
+            self.whole = self.items = foreign_acl(catalog, foreign)
         elif target.kind == "large object":
             row = large[target.oid]
             self.owner, self.name, self.what = row.values[2], f"large object {target.oid}", "large object"
@@ -171,6 +181,8 @@ def revoked_by_user(session: Session, acl: AclDef, roles: Iterable[int]) -> tupl
         PG_PROC_OID: "function",
         PG_LANGUAGE_OID: "language",
         PG_DATABASE_OID: "database",
+        PG_FOREIGN_DATA_WRAPPER_OID: "foreign-data wrapper",
+        PG_FOREIGN_SERVER_OID: "foreign server",
     }
     kind = kinds.get(acl.class_oid, "")
     if acl.class_oid == PG_CLASS_OID:

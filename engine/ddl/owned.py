@@ -14,6 +14,8 @@ from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, sub_id
 from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_DATABASE_OID,
+    PG_FOREIGN_DATA_WRAPPER_OID,
+    PG_FOREIGN_SERVER_OID,
     PG_NAMESPACE_OID,
     PG_PROC_OID,
     PG_TYPE_OID,
@@ -26,9 +28,12 @@ from engine.catalog.stored import (
 from engine.connection.portal import Command, Outcome
 from engine.constraints import define
 from engine.ddl import extensions, functions, text_search
+from engine.ddl.dependency_walk import Address, told
 from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import described, drop_relations, notice_cascade
 from engine.ddl.extension_uses import dictionaries_of
+from engine.ddl.foreign import drop_objects
+from engine.ddl.foreign_parts import words as foreign_words
 from engine.ddl.grant import revoked_by_user
 from engine.ddl.members import named_role
 from engine.ddl.needs import denied
@@ -60,6 +65,7 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.foreign import ForeignDef, MappingDef, ServerDef, WrapperDef
 from planner.errors import SqlError, not_supported
 from planner.rights import Rights
 
@@ -70,11 +76,11 @@ if TYPE_CHECKING:
 Params = tuple[Any, ...]
 _Owned = (
     RelationDef | FunctionDef | TypeDef | SchemaDef | SourceDef | DatabaseDef | ExtensionDef
-    | ConfigurationDef | DictionaryDef
+    | ConfigurationDef | DictionaryDef | WrapperDef | ServerDef | MappingDef
 )  # fmt: skip
 _CLASSES: dict[type, int] = {
     RelationDef: PG_CLASS_OID, FunctionDef: PG_PROC_OID, TypeDef: PG_TYPE_OID, SchemaDef: PG_NAMESPACE_OID,
-    DatabaseDef: PG_DATABASE_OID,
+    DatabaseDef: PG_DATABASE_OID, WrapperDef: PG_FOREIGN_DATA_WRAPPER_OID, ServerDef: PG_FOREIGN_SERVER_OID,
 }  # fmt: skip
 
 
@@ -112,6 +118,7 @@ async def reassign(conn: Connection, plan: Plan, statement: st.ReassignOwned, pa
     changed: list[Stored] = []
     for role in roles:
         owned = [] if role.oid == to.oid else _owned(session, role)
+        owned = [item for item in owned if not isinstance(item, MappingDef)]  # one is its role's own
         in_schemas = [one.schema_oid for _table, one in statistics_owned_by(session.catalog, role.oid)]
         _check_taken(session, owned, [] if role.oid == to.oid else in_schemas, to)
         changed += [replace(item, owner=to.oid) for item in owned]
@@ -211,6 +218,15 @@ def _check_dependents(session: Session, owned: Sequence[_Owned], *, cascade: boo
             what = function_words(session, item)
         if all(what != known for known, _ in lines):
             lines.append((what, f"{what} depends on schema {schemas[item.schema_oid]}"))
+    foreign = [item for item in owned if isinstance(item, ForeignDef)]
+    if foreign:
+        asked = [Address(item.class_oid, item.oid) for item in foreign]
+        addressed = {foreign_words(session, item) for item in foreign}
+        lines += [
+            (one.what, f"{one.what} depends on {one.on}")
+            for one in told(session, asked)
+            if one.what not in addressed
+        ]
     tables = {item.oid for item in owned if isinstance(item, RelationDef)}
     for child, constraint in define.dependents(session, tables):
         if child.oid not in roots:
@@ -244,6 +260,7 @@ async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
     await extensions.forget_extensions(session, gone.values())
     types = [t for t in every if isinstance(t, TypeDef) and session.catalog.type_by_oid(t.oid) is not None]
     await drop_types(session, types, cascade=True, quiet=True)
+    await drop_objects(session, [item for item in owned if isinstance(item, ForeignDef)])
     await drop_statistics_in(session, schemas)
     deletes: list[StoredKey] = [("schema", oid, 0) for oid in sorted(schemas)]
     deletes += [key_of(a) for a in session.catalog.acls() if a.object_oid in schemas]

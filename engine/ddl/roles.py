@@ -22,6 +22,7 @@ from engine.catalog.stored import (
     predefined_roles,
 )
 from engine.connection.portal import Command, Outcome
+from engine.ddl.foreign_parts import owned_by, words
 from engine.ddl.members import changed_members, refuse_predefined, refuse_reserved_role
 from engine.ddl.policies import role_targets
 from engine.ddl.statistics_parts import statistics_owned_by, statistics_words
@@ -188,6 +189,9 @@ def _owned_by(session: Session, role: RoleDef) -> list[tuple[int, int, str]]:
         for _table, one in statistics_owned_by(session.catalog, role.oid)
     ]
     owned += [
+        (one.oid, 0, f"owner of {words(session, one)}") for one in owned_by(session.catalog, {role.oid})
+    ]
+    owned += [
         (t.oid, place, f"owner of type {type_name(session, oid, None)}")
         for t in paced_iter(session.catalog.user_types())
         if t.owner == role.oid
@@ -277,6 +281,7 @@ async def _elsewhere(session: Session, role: int) -> AsyncIterator[str]:
         own: list[Any] = [*catalog.schemas(), *catalog.user_relations(), *catalog.sources.values()]
         own += [*catalog.user_types(), *catalog.functions(), *catalog.extensions.values()]
         own += catalog.text_search()
+        own += catalog.foreign()
         own += [one for _table, one in catalog.statistics().values()]
         oids = {item.oid for item in own if item.owner == role}
         granted = {
@@ -310,6 +315,9 @@ def _is_owner(session: Session, acl: AclDef, role: int) -> bool:
     if acl.class_oid == PG_DATABASE_OID:
         database = session.catalog.database_by_oid(acl.object_oid)
         return database is not None and database.owner == role
+    foreign = session.catalog.foreign_by_oid(acl.object_oid)
+    if foreign is not None and acl.class_oid == foreign.class_oid:
+        return foreign.owner == role
     return (relation is not None and relation.owner == role) or (schema is not None and schema.owner == role)
 
 
@@ -348,6 +356,9 @@ def _granted_on(session: Session, acl: AclDef) -> str:
         return f"language {next(name for name, (oid, _) in languages().items() if oid == acl.object_oid)}"
     if acl.class_oid == PG_LARGEOBJECT_OID:
         return f"large object {acl.object_oid}"
+    foreign = session.catalog.foreign_by_oid(acl.object_oid)
+    if foreign is not None and acl.class_oid == foreign.class_oid:
+        return words(session, foreign)
     database = session.catalog.database_by_oid(acl.object_oid)
     return f"database {quote_identifier(session.database if database is None else database.name)}"
 

@@ -1,4 +1,4 @@
-"""DROP of what nobody can create here: rules, operators, casts, servers, ...
+"""DROP of what nobody can create here: rules, operators, casts, ...
 
     DROP RULE IF EXISTS r ON tab      a notice, so that scripts written for PostgreSQL (pg_dump --clean --if-exists) go on
     DROP RULE r ON tab                42704: there is none
@@ -34,7 +34,6 @@ _MAY_BE_OWN: Final = {
     "text search": re.compile("default|simple|ispell|synonym|thesaurus|snowball|unaccent"),
 }  # fmt: skip
 _MISSING: Final = frozenset({"42704", "42P01", "42883", "3F000"})
-_SHOWN: Final = {"statistics": "statistics object", "foreign data wrapper": "foreign-data wrapper"}
 
 
 def bind_drop_absent(context: BindContext, node: ast.DropAbsent) -> st.Skip:
@@ -104,7 +103,7 @@ def _named(context: BindContext, what: str, item: ast.AbsentObject) -> _Finding:
         shown = f'"{name}"' if name != name.lower() else name
         return _required(f"{what} {shown}"), ""
     _refuse_own(what, item.name)
-    shown = f'{_SHOWN.get(what, what)} "{name}"'
+    shown = f'{what} "{name}"'
     if what == "collation":
         return SqlError("42704", f'{shown} for encoding "UTF8" does not exist'), f"{shown} does not exist"
     return SqlError("42704", f"{shown} does not exist"), ""

@@ -10,10 +10,12 @@ from planner import ast
 from planner import statements as st
 from planner.acl import ALL, WORDS, ordered
 from planner.bind.context import BindContext
+from planner.bind.foreign import CLASSES
 from planner.bind.named_functions import PG_PROC, find_function
 from planner.bind.types import PG_TYPE, users_type
 from planner.bind.utility import owner_name
 from planner.catalog import FunctionDef, RelationDef
+from planner.catalog.foreign import FOREIGN_WORDS, PG_FOREIGN_SERVER
 from planner.errors import SqlError, not_supported
 from planner.facts import PG_CATALOG_OID
 from planner.rights import PG_LANGUAGE, grantable_columns, languages
@@ -23,7 +25,8 @@ _TABLE_KINDS = "rvmp"
 
 
 def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
-    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas, types, functions, languages, databases and large objects.
+    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas, types, functions, languages, databases,
+    foreign-data wrappers and servers, and large objects.
 
     Raises SqlError 42P01, 3F000, 3D000, 42703, 42704, 42809 (a language that is not trusted), 0LP01 (a privilege that the kind of object has not, grant options for
     everybody), 42601 (no such word); 0A000 for other kinds of objects.
@@ -80,6 +83,14 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
     elif node.kind == "language":
         for name in node.names:
             yield _on_object("language", PG_LANGUAGE, _trusted_language(name), node)
+    elif node.kind in CLASSES:
+        class_oid = CLASSES[node.kind]
+        for name in node.names:
+            found = context.catalog.foreign_named(class_oid, name)
+            if found is None:
+                raise SqlError("42704", f'{FOREIGN_WORDS[class_oid]} "{name}" does not exist')
+            kind = "foreign server" if class_oid == PG_FOREIGN_SERVER else FOREIGN_WORDS[class_oid]
+            yield _on_object(kind, class_oid, found.oid, replace(node, kind=kind))
     elif node.kind == "large object":
         for number in node.numbers:
             yield _on_object("large object", PG_LARGEOBJECT, number, node)

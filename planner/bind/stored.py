@@ -47,6 +47,7 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.statistics import StatisticsDef
 from planner.collations import COLLATIONS, mixing, without_collations
 from planner.deparse import deparse_expr, deparse_query
@@ -156,6 +157,9 @@ class _NoCatalog:
         return None
 
     def statistics_named(self, schema_oid: int, name: str) -> tuple[RelationDef, StatisticsDef] | None:
+        return None
+
+    def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
         return None
 
 

@@ -25,6 +25,7 @@ from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system_server import record_of
 from planner.catalog import RANGE_CONSTRUCTORS, RelationDef
+from planner.catalog.foreign import FOREIGN_WORDS, PG_FOREIGN_SERVER, PG_USER_MAPPING, PUBLIC_MAPPING
 from planner.errors import SqlError
 from planner.facts import REGCONFIG, REGDICTIONARY, ProcFact, facts, rows
 from planner.textsearch.names import find_named
@@ -314,6 +315,9 @@ def _statistics(session: EvalSession, names: Names, _args: Names) -> Address:
     raise _missing("statistics object", names)
 
 
+_FOREIGN: Final = {word: class_oid for class_oid, word in FOREIGN_WORDS.items()}
+
+
 def _global(what: str, session: EvalSession, names: Names, _args: Names) -> Address:
     _exactly(names, 1, "name")
     name, catalog = names[0], session.catalog
@@ -326,6 +330,8 @@ def _global(what: str, session: EvalSession, names: Names, _args: Names) -> Addr
         found = catalog.database_named(name)
     elif what == "extension":
         found = catalog.extension(name)
+    elif what in _FOREIGN:
+        found = catalog.foreign_named(_FOREIGN[what], name)
     else:
         file, column = {"language": ("language", "lanname"), "access method": ("am", "amname")}[what]
         oid = next((int(row["oid"]) for row in rows(file) if row[column] == name), None)
@@ -357,7 +363,16 @@ def _large_object(session: EvalSession, names: Names, _args: Names) -> Address:
     return oid, 0
 
 
-def _user_mapping(_session: EvalSession, names: Names, args: Names) -> Address:
+def _user_mapping(session: EvalSession, names: Names, args: Names) -> Address:
+    catalog = session.catalog
+    role = None if names[0] == "public" else catalog.role(names[0])
+    owner = PUBLIC_MAPPING if names[0] == "public" else -1 if role is None else role.oid
+    server = catalog.foreign_named(PG_FOREIGN_SERVER, args[0])
+    if owner != -1 and server is None:
+        raise _missing("server", args)
+    found = None if server is None else catalog.foreign_named(PG_USER_MAPPING, (owner, server.oid))
+    if found is not None:
+        return found.oid, 0
     raise SqlError("42704", f'user mapping for user "{names[0]}" on server "{args[0]}" does not exist')
 
 
@@ -428,6 +443,7 @@ _FIND: Final[Mapping[str, tuple[int, _Find]]] = {
         what: (oid, partial(_global, what))
         for what, oid in (
             ("schema", 2615), ("role", 1260), ("database", 1262), ("extension", 3079), ("language", 2612), ("access method", 2601),
+            ("foreign-data wrapper", 2328), ("server", 1417),
         )
     },
     "tablespace": (1213, _tablespace),
@@ -438,7 +454,7 @@ _FIND: Final[Mapping[str, tuple[int, _Find]]] = {
     **{
         what: (oid, partial(_absent, what))
         for what, oid in (
-            ("foreign-data wrapper", 2328), ("server", 1417), ("event trigger", 3466), ("publication", 6104), ("subscription", 6100),
+            ("event trigger", 3466), ("publication", 6104), ("subscription", 6100),
         )
     },
 }  # fmt: skip

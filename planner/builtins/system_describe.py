@@ -17,7 +17,8 @@ from planner.builtins.reg import quote_ident, search_object_name
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system import relation_visible, type_name
-from planner.catalog import ExtensionDef, RelationDef
+from planner.catalog import ExtensionDef, RelationDef, SystemCatalog
+from planner.catalog.foreign import FOREIGN_WORDS, PG_USER_MAPPING, MappingDef, ServerDef
 from planner.extensions import PLPGSQL, TEMPLATES
 from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
 from planner.opclass_extensions import extension_classes
@@ -316,6 +317,23 @@ def _statistics(session: EvalSession, oid: int) -> str | None:
     return None if found is None else f"statistics object {statistics_name(session, found[1])}"
 
 
+def _foreign(class_oid: int, session: EvalSession, oid: int) -> str | None:
+    found = session.catalog.foreign_by_oid(oid)
+    if found is None or found.class_oid != class_oid:
+        return None
+    if not isinstance(found, MappingDef):
+        return f"{FOREIGN_WORDS[class_oid]} {found.name}"
+    role, server = mapping_names(session.catalog, found)
+    return f"user mapping for {role} on server {server}"
+
+
+def mapping_names(catalog: SystemCatalog, mapping: MappingDef) -> tuple[str, str]:
+    """Return for whom a user mapping is ("public" for everybody), and at which server."""
+    role, server = catalog.role_by_oid(mapping.owner), catalog.foreign_by_oid(mapping.server)
+    name = server.name if isinstance(server, ServerDef) else ""  # of a lost row
+    return "public" if role is None else role.name, name
+
+
 def _template(session: EvalSession, oid: int) -> str | None:
     for of, (template, name) in TEMPLATES.items():
         extension = session.catalog.extension(of)
@@ -333,6 +351,7 @@ _DESCRIBED: Final[Mapping[int, Callable[[EvalSession, int], str | None]]] = {
     1260: _role,
     1262: _database,
     1213: _tablespace,
+    **{class_oid: partial(_foreign, class_oid) for class_oid in (*FOREIGN_WORDS, PG_USER_MAPPING)},
     2601: _own("access method", "am", "amname"),
     2602: _in_family("operator", "amop", "amopstrategy", _operator),
     2603: _in_family("function", "amproc", "amprocnum", _function),

@@ -23,12 +23,14 @@ from planner.builtins.system_describe import (
     default_column,
     extension_by_oid,
     information_functions,
+    mapping_names,
     methods,
     row_type_name,
     schema_by_oid,
 )
 from planner.builtins.system_server import record_of
 from planner.catalog import RelationDef
+from planner.catalog.foreign import FOREIGN_WORDS, PG_USER_MAPPING, ForeignDef, MappingDef
 from planner.errors import SqlError, not_supported
 from planner.facts import BIT, INTERVAL, NUMERIC, REGCONFIG, REGDICTIONARY, facts, rows
 from planner.opclass_extensions import extension_classes
@@ -306,6 +308,19 @@ def _global(kind: str, find: Callable[[Any, int], Any], session: Any, oid: int) 
     return kind if found is None else _named(kind, found.name)
 
 
+def _foreign(class_oid: int, session: Any, oid: int) -> ForeignDef | None:
+    found: ForeignDef | None = session.catalog.foreign_by_oid(oid)
+    return found if found is not None and found.class_oid == class_oid else None
+
+
+def _user_mapping(session: Any, oid: int) -> Identity | str:
+    found = _foreign(PG_USER_MAPPING, session, oid)
+    if not isinstance(found, MappingDef):
+        return "user mapping"
+    role, server = mapping_names(session.catalog, found)
+    return Identity("user mapping", f"{quote_ident(role)} on server {server}", (role,), (server,))
+
+
 def _tablespace(_session: Any, oid: int) -> Identity | str:
     name = {1663: "pg_default", 1664: "pg_global"}.get(oid)
     return "tablespace" if name is None else _named("tablespace", name)
@@ -343,6 +358,10 @@ _BY_CATALOG: Final[Mapping[int, _Identify]] = {
     1247: _type_identity,
     1255: _routine,
     1260: partial(_global, "role", lambda session, oid: session.catalog.role_by_oid(oid)),
+    **{
+        class_oid: partial(_global, word, partial(_foreign, class_oid)) for class_oid, word in FOREIGN_WORDS.items()
+    },
+    PG_USER_MAPPING: _user_mapping,
     1262: partial(_global, "database", lambda session, oid: session.catalog.database_by_oid(oid)),
     2601: partial(_own, "access method", "am", "amname", None),
     2602: partial(_in_family, "operator", "amop", "amopstrategy"),
@@ -370,7 +389,6 @@ _BY_CATALOG: Final[Mapping[int, _Identify]] = {
     **{
         oid: partial(_absent, kind)
         for oid, kind in (
-            (1417, "server"), (1418, "user mapping"), (2328, "foreign-data wrapper"),
             (3466, "event trigger"), (3576, "transform"), (6100, "subscription"), (6104, "publication"),
             (6106, "publication relation"), (6237, "publication namespace"), (6243, "parameter ACL"),
         )

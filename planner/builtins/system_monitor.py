@@ -23,6 +23,7 @@ from planner.builtins.system_definitions import find_index
 from planner.catalog import RelationDef
 from planner.errors import SqlError, not_supported
 from planner.facts import FLOAT8, INT4, INT8, OID, TIMESTAMPTZ, facts, rows
+from planner.foreign_options import check_names
 from planner.opclass_extensions import BLOOM_METHOD_OID
 from planner.rights import Rights
 
@@ -285,6 +286,12 @@ def options_to_table(options: Sequence[str | None]) -> Iterator[tuple[str, str |
             yield name, value if equals else None
 
 
+def foreign_options_valid(options: Sequence[str | None], catalog: int) -> bool:
+    """SQL's ``postgresql_fdw_validator``: true. Raises SqlError 42601 for an option that objects of a catalog have not."""
+    check_names((option.partition("=")[0] for option in options if option is not None), catalog)
+    return True
+
+
 def tablespace_location(oid: int) -> str | None:
     """SQL's ``pg_tablespace_location``: empty for the two tablespaces there are."""
     return "" if oid == 0 or oid in _TABLESPACES.values() else None
@@ -483,6 +490,7 @@ def _register() -> None:
     python("pg_tablespace_databases(oid)", lambda oid: iter(()))
     python("pg_get_keywords()", keywords)
     python("pg_options_to_table(_text)", options_to_table)
+    python("postgresql_fdw_validator(_text,oid)", foreign_options_valid)
     for function, view in (
         ("pg_show_all_settings()", "pg_settings"), ("pg_cursor()", "pg_cursors"), ("pg_lock_status()", "pg_locks"),
         ("pg_prepared_statement()", "pg_prepared_statements"), ("pg_hba_file_rules()", "pg_hba_file_rules"), ("pg_timezone_names()", "pg_timezone_names"),

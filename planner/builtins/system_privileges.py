@@ -34,6 +34,7 @@ from planner.builtins.reg import find_relation, find_type, reg_input
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, RoleDef
+from planner.catalog.foreign import FOREIGN_WORDS, ServerDef, WrapperDef
 from planner.errors import SqlError
 from planner.facts import REGPROCEDURE, TID, facts
 from planner.query import CTID, Expr, FuncExpr, RelationRange, Select, Var
@@ -181,13 +182,23 @@ def _tablespace(session: EvalSession, wanted: Any) -> Asked | None:
     raise SqlError("42704", quoting("tablespace ", str(wanted), " does not exist"))
 
 
-def _nothing(what: str) -> Resolve:
-    """Return the resolver for a kind of object of which there are none."""
+def _foreign(kind: type[WrapperDef] | type[ServerDef]) -> Resolve:
+    """Return the resolver for foreign-data wrappers or servers."""
 
     def resolve(session: EvalSession, wanted: Any) -> Asked | None:
+        catalog = session.rights_catalog
         if isinstance(wanted, int):
-            return None
-        raise SqlError("42704", quoting(f"{what} ", str(wanted), " does not exist"))
+            found = catalog.foreign_by_oid(wanted)
+            if not isinstance(found, kind):
+                return None
+        else:
+            found = catalog.foreign_named(kind.class_oid, wanted)
+            if not isinstance(found, kind):
+                raise SqlError(
+                    "42704", quoting(f"{FOREIGN_WORDS[kind.class_oid]} ", str(wanted), " does not exist")
+                )
+        made = found
+        return lambda rights, letters, option: rights.foreign(made, option=option)
 
     return resolve
 
@@ -208,8 +219,8 @@ KINDS: dict[str, Kind] = {
     "has_type_privilege": Kind(("USAGE",), _type),
     "has_language_privilege": Kind(("USAGE",), _language),
     "has_tablespace_privilege": Kind(("CREATE",), _tablespace),
-    "has_foreign_data_wrapper_privilege": Kind(("USAGE",), _nothing("foreign-data wrapper")),
-    "has_server_privilege": Kind(("USAGE",), _nothing("server")),
+    "has_foreign_data_wrapper_privilege": Kind(("USAGE",), _foreign(WrapperDef)),
+    "has_server_privilege": Kind(("USAGE",), _foreign(ServerDef)),
     "has_parameter_privilege": Kind(("SET", "ALTER SYSTEM"), _parameter),
 }
 

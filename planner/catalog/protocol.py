@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from planner.acl import AclItem
+from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.objects import DatabaseDef, ExtensionDef, RoleDef, SchemaDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.relations import ConstraintDef, RelationDef
@@ -78,6 +79,9 @@ class Catalog(Protocol):
     def statistics_named(self, schema_oid: int, name: str) -> tuple[RelationDef, StatisticsDef] | None:
         """Return the extended statistics of that name in a schema, with their table."""
 
+    def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
+        """Return the wrapper or server of that name, or the user mapping for a role at a server, of the catalog ``class_oid``."""
+
 
 class SystemCatalog(Catalog, Protocol):
     """What catalog functions (``pg_get_constraintdef``, ``obj_description`` ...) ask besides: objects by oid.
@@ -121,6 +125,9 @@ class SystemCatalog(Catalog, Protocol):
 
     def statistics_by_oid(self, oid: int) -> tuple[RelationDef, StatisticsDef] | None:
         """Return the extended statistics with this oid and their table."""
+
+    def foreign_by_oid(self, oid: int) -> ForeignDef | None:
+        """Return the foreign-data wrapper, server or user mapping with this oid."""
 
     def sequences_of(self, table: int) -> Sequence[RelationDef]:
         """Return the sequences that a table's columns own, oldest first."""

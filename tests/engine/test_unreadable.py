@@ -100,6 +100,22 @@ KINDS: Final[Mapping[str, Kind]] = {
         "CREATE TEXT SEARCH DICTIONARY bad_dictionary (TEMPLATE = simple)", "SELECT 'bad_dictionary'::regdictionary::oid",
         "SELECT ts_lexize('bad_dictionary', 'a')", "DROP TEXT SEARCH DICTIONARY bad_dictionary",
     ),
+    "foreign wrapper": Kind(
+        "CREATE FOREIGN DATA WRAPPER bad_wrapper; CREATE SERVER of_wrapper FOREIGN DATA WRAPPER bad_wrapper",
+        "SELECT oid FROM pg_foreign_data_wrapper WHERE fdwname = 'bad_wrapper'",
+        "CREATE SERVER x FOREIGN DATA WRAPPER bad_wrapper", "DROP FOREIGN DATA WRAPPER bad_wrapper CASCADE",
+        needed=("of_wrapper",), first=("SERVER of_wrapper",),
+    ),
+    "foreign server": Kind(
+        "CREATE FOREIGN DATA WRAPPER of_servers; CREATE SERVER bad_server FOREIGN DATA WRAPPER of_servers",
+        "SELECT oid FROM pg_foreign_server WHERE srvname = 'bad_server'", "CREATE USER MAPPING FOR PUBLIC SERVER bad_server",
+        "DROP SERVER bad_server",
+    ),
+    "user mapping": Kind(
+        "CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w; CREATE USER MAPPING FOR postgres SERVER s",
+        "SELECT oid FROM pg_user_mapping", "ALTER USER MAPPING FOR postgres SERVER s OPTIONS (a 'b')",
+        "DROP USER MAPPING FOR postgres SERVER s",
+    ),
     "comment": Kind(
         "CREATE TABLE commented (a int); COMMENT ON TABLE commented IS 'c'", "SELECT 'commented'::regclass::oid", "",
         "COMMENT ON TABLE commented IS 'other'", replaced=True,

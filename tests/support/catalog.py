@@ -25,6 +25,7 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.statistics import StatisticsDef
 from planner.facts import PG_CATALOG_OID, PUBLIC_OID
 from planner.parse import parse_expression
@@ -95,6 +96,10 @@ class MemoryCatalog:
 
     def statistics_named(self, schema_oid: int, name: str) -> tuple[RelationDef, StatisticsDef] | None:
         """Return extended statistics: there are none."""
+        return None
+
+    def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
+        """Return a wrapper, server or user mapping: there are none."""
         return None
 
     def _oid(self) -> int:
