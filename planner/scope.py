@@ -89,6 +89,7 @@ class Item:
     ``join``: the number of a join, ``marks`` those of its columns that are named by their place in a join (``planner.errors.JoinSpan``).
     ``named``, of a view that is written through: is told the numbers of the columns that the statement names. ``unlisted``: columns
     that have names, but that ``*`` does not stand for: those that SEARCH and CYCLE add, in the recursive term itself.
+    ``stored``: its rows are stored ones, which have system columns; those that ``excluded`` stands for are none yet.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Item:
     marks: Sequence[Mark | None] = ()
     named: set[int] | None = None
     unlisted: Sequence[RangeColumn] = ()
+    stored: bool = True
 
     def expr(self, scope: Scope, position: int, level: int, span: Span | None) -> Expr:
         """Return column ``position`` as seen ``level`` levels further in than ``scope``."""
@@ -309,7 +311,7 @@ class Scope:
                 return Var(
                     type=column.type, range=item.range, attnum=column.attnum, level=level, name=name, span=span
                 )  # fmt: skip
-        if item.relation is None or item.range < 0:
+        if item.relation is None or item.range < 0 or not item.stored:
             return None
         system = SYSTEM_COLUMNS.get(name)
         if system is None or item.relation.kind == "v":

@@ -338,8 +338,8 @@ class SetNotNull:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterColumnType:
-    """ALTER COLUMN TYPE. ``using`` computes the new value over Var(range=0) of the row as it was.
+class ColumnRetype:
+    """ALTER COLUMN TYPE of one column. ``using`` computes the new value over Var(range=0) of the row as it was before the statement.
 
     ``default`` and ``default_sql`` are the column's default under the new type. ``rewrites`` False: stored
     values are already right (varchar(5) to text), only the definition changes.
@@ -353,6 +353,15 @@ class AlterColumnType:
     collation: int = 0
     rewrites: bool = True
     dims: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterColumnTypes:
+    """All ALTER COLUMN TYPE of one statement: each row is written once, each value computed of the row as it was, and what is over
+    several columns (CHECKs, indexes, statistics) bound when all have their new types.
+    """
+
+    columns: tuple[ColumnRetype, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,7 +436,7 @@ AlterAction: TypeAlias = (
     | SetIdentity
     | DropIdentity
     | SetNotNull
-    | AlterColumnType
+    | AlterColumnTypes
     | AlterOwner
     | SetOptions
     | SetPersistence

@@ -315,9 +315,10 @@ def _alter(wants: Wants, catalog: CatalogSnapshot, statement: st.AlterTable) -> 
                 if action.cascade:
                     wants.referring(table.oid)
                 _sequences(wants, catalog, table)
-            case st.AlterColumnType():
-                wants.type(action.type.oid)
-                wants.text(action.default_sql)
+            case st.AlterColumnTypes():
+                for column in action.columns:
+                    wants.type(column.type.oid)
+                    wants.text(column.default_sql)
                 wants.referenced(table.foreign_keys)
                 wants.referring(table.oid)
                 wants.views([table.oid], exclusive=False, deep=False)

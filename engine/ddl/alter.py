@@ -16,7 +16,7 @@ from engine.constraints.references import references_to
 from engine.constraints.setwise import check_table
 from engine.ddl.alter_columns import (
     add_column,
-    alter_type,
+    alter_types,
     change_column,
     drop_column,
     drop_expression,
@@ -103,7 +103,7 @@ async def _below(session: Session, plan: Plan, before: RelationDef, action: st.A
         return
     if not isinstance(
         action,
-        st.DropColumn | st.DropConstraint | st.SetDefault | st.AlterColumnType | st.SetNotNull | st.EnableTriggers
+        st.DropColumn | st.DropConstraint | st.SetDefault | st.AlterColumnTypes | st.SetNotNull | st.EnableTriggers
         | st.ValidateConstraint | st.AlterConstraint | st.DropExpression,
     ):  # fmt: skip
         return
@@ -123,8 +123,10 @@ async def _below(session: Session, plan: Plan, before: RelationDef, action: st.A
             below = replace(action, if_exists=True)
             if not any(c.name == action.name for c in child.live):
                 continue
-        elif isinstance(action, st.AlterColumnType):
-            below = _retyped(session, before, child, action)
+        elif isinstance(action, st.AlterColumnTypes):
+            below = replace(
+                action, columns=tuple(_retyped(session, before, child, column) for column in action.columns)
+            )
         await _apply(session, plan, child, below)
         if child.kind == "p":
             await _below(session, plan, child, below)
@@ -135,8 +137,8 @@ def _not_null(relation: RelationDef) -> list[int]:
 
 
 def _retyped(
-    session: Session, parent: RelationDef, child: RelationDef, action: st.AlterColumnType
-) -> st.AlterColumnType:
+    session: Session, parent: RelationDef, child: RelationDef, action: st.ColumnRetype
+) -> st.ColumnRetype:
     """Return ALTER COLUMN TYPE of a partitioned table as one of a partition: over its columns, with its own default."""
     attnums = column_map(parent, child)
     was = next(c for c in parent.live if c.name == action.column)
@@ -192,8 +194,8 @@ async def _apply(session: Session, plan: Plan, relation: RelationDef, action: st
             await store_definition(session, await set_identity(session, relation, action))
         case st.DropIdentity():
             await store_definition(session, await drop_identity(session, relation, action))
-        case st.AlterColumnType():
-            await alter_type(session, plan, relation, action)
+        case st.AlterColumnTypes():
+            await alter_types(session, plan, relation, action.columns)
         case st.SetRowSecurity():
             await set_row_security(session, relation, action)
         case st.EnableTriggers():

@@ -6,8 +6,8 @@ the rows are rewritten. DROP COLUMN leaves the slot in old rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import physical_type
@@ -62,6 +62,7 @@ from planner.domain_checks import demand
 from planner.domains import domain_named, plain_type
 from planner.errors import SqlError, not_supported
 from planner.evaluate import compile_expr
+from planner.query import Expr
 from txn.types import Row
 
 if TYPE_CHECKING:
@@ -406,11 +407,47 @@ async def change_column(session: Session, relation: RelationDef, name: str, **ch
     await store_definition(session, replace(relation, columns=columns))
 
 
-async def alter_type(session: Session, plan: Plan, relation: RelationDef, action: st.AlterColumnType) -> None:
-    """ALTER COLUMN TYPE: rows change where their values, or the form they are stored in, change.
+async def alter_types(
+    session: Session, plan: Plan, relation: RelationDef, retypes: Sequence[st.ColumnRetype]
+) -> None:
+    """All ALTER COLUMN TYPE of a statement: rows change where their values, or the form they are stored in, change.
 
-    Raises SqlError 0A000 where a view, a trigger or an exclusion constraint reads the column, what USING raises, 23502, 23514, 23505.
+    Raises SqlError 0A000 where a view, a trigger or an exclusion constraint reads a column, what USING raises, 23502, 23514, 23505.
     """
+    retyped = [await _retyped(session, relation, action) for action in retypes]
+    by_attnum = {one.after.attnum: one.after for one in retyped}
+    columns = tuple(by_attnum.get(c.attnum, c) for c in relation.columns)
+    changed = _with_checks_rebound(session, replace(relation, columns=columns))
+    if any(index.computed for index in changed.indexes):
+        try:
+            changed = rebound_indexes(changed, changed, session.catalog)
+        except SqlError as error:
+            error.span = None  # it would point into another text
+            raise
+    for attnum in by_attnum if changed.statistics else ():
+        changed = _with_statistics_rebound(session, changed, attnum)
+    rewritten = [one for one in retyped if one.rewrites]
+    if rewritten:
+        changed = to_be_rewritten(changed)
+        rows = _retyping(session, plan, relation, changed, rewritten)
+        await rewrite_rows(session, relation, changed, rows)
+    else:
+        await store_definition(session, changed)
+    for attnum in by_attnum:
+        await define.rebuild(session, changed, attnum)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Retyped:
+    """A column as it will be; ``rewrites``: its values, or the form they are stored in, change."""
+
+    after: ColumnDef
+    using: Expr
+    rewrites: bool
+
+
+async def _retyped(session: Session, relation: RelationDef, action: st.ColumnRetype) -> _Retyped:
+    """Return what a column will be, once nothing is found that forbids it; the sequence of an identity column follows it."""
     column = _find_column(relation, action.column)
     _refuse_if_viewed(session, relation, column)
     refuse_cycle(session, row_type_oid(relation.oid), action.type.oid)
@@ -424,7 +461,9 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
         default_sql=column.default_sql if column.identity else action.default_sql,
         collation=action.collation,
     )
-    rewrites = action.rewrites or column.generated or physical_type(column.type) != physical_type(after.type)
+    rewrites = bool(
+        action.rewrites or column.generated or physical_type(column.type) != physical_type(after.type)
+    )
     if rewrites or after.type.oid != column.type.oid:
         refuse_held_rows(session.catalog, relation)
     touched = {column.attnum, *generated_from(relation, (column.attnum,), session.catalog)}
@@ -434,42 +473,35 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
             looked_at |= _check_columns(session, relation, exclusion)
         if rewrites and not touched.isdisjoint(looked_at):
             raise not_supported(f'ALTER COLUMN TYPE of a column in exclusion constraint "{exclusion.name}"')
-    columns = tuple(after if c.attnum == column.attnum else c for c in relation.columns)
-    changed = _with_checks_rebound(session, replace(relation, columns=columns))
-    if any(index.computed for index in changed.indexes):
-        try:
-            changed = rebound_indexes(changed, changed, session.catalog)
-        except SqlError as error:
-            error.span = None  # it would point into another text
-            raise
-    if changed.statistics:
-        changed = _with_statistics_rebound(session, changed, column.attnum)
-    if not rewrites:
-        await store_definition(session, changed)
-        await define.rebuild(session, changed, column.attnum)
-        return
-    env = make_env(context(session, plan, ()))
-    make = compile_expr(action.using, table_layout(relation))
-    position = column.attnum - 1
-    check = RowCheck(session, changed, [c for c in changed.constraints if c.kind == "c"])
-    refuse = refusal(after)
-    complete = completing(session, TableShape.of(changed, session), env)
+    return _Retyped(after=after, using=action.using, rewrites=rewrites)
 
-    def retyped(rows: Sequence[Row]) -> Sequence[Row]:
+
+def _retyping(
+    session: Session, plan: Plan, before: RelationDef, after: RelationDef, retyped: Sequence[_Retyped]
+) -> Callable[[Sequence[Row]], Sequence[Row]]:
+    """Return what makes rows of a table as it was into rows of what it will be, checked."""
+    env = make_env(context(session, plan, ()))
+    layout = table_layout(before)
+    makers = [(one.after, compile_expr(one.using, layout), refusal(one.after)) for one in retyped]
+    check = RowCheck(session, after, [c for c in after.constraints if c.kind == "c"])
+    complete = completing(session, TableShape.of(after, session), env)
+
+    def made(rows: Sequence[Row]) -> Sequence[Row]:
         new: list[Row] = []
         for row in rows:
-            value = openly(make, (*row, relation.oid), env)
-            if value is None and after.not_null:
-                raise _has_nulls(relation, after)
-            if refuse is not None:
-                refuse(value)
-            new.append((*row[:position], value, *row[position + 1 :]))
+            values = list(row)
+            for column, make, refuse in makers:
+                value = openly(make, (*row, before.oid), env)
+                if value is None and column.not_null:
+                    raise _has_nulls(before, column)
+                if refuse is not None:
+                    refuse(value)
+                values[column.attnum - 1] = value
+            new.append(tuple(values))
         check(new)
         return complete(new)
 
-    changed = to_be_rewritten(changed)
-    await rewrite_rows(session, relation, changed, retyped)
-    await define.rebuild(session, changed, column.attnum)
+    return made
 
 
 def _with_statistics_rebound(session: Session, relation: RelationDef, attnum: int) -> RelationDef:

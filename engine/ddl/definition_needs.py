@@ -94,9 +94,10 @@ class DefinitionNeeds(RowNeeds):
         """REFERENCES."""
         self._refer([action.key])
 
-    def alter_column_type(self, relation: RelationDef, action: st.AlterColumnType) -> None:
-        """USAGE of the type."""
-        self._use_type(action.type.oid)
+    def alter_column_types(self, relation: RelationDef, action: st.AlterColumnTypes) -> None:
+        """USAGE of the types."""
+        for column in action.columns:
+            self._use_type(column.type.oid)
 
     def set_of_type(self, relation: RelationDef, action: st.SetOfType) -> None:
         """USAGE of the type, for OF."""
@@ -295,7 +296,7 @@ ACTIONS: Final[Mapping[type, Action]] = total(
         st.SetIdentity: Action(),
         st.DropIdentity: Action(),
         st.SetNotNull: Action(below=True),
-        st.AlterColumnType: Action(DefinitionNeeds.alter_column_type, below=True),
+        st.AlterColumnTypes: Action(DefinitionNeeds.alter_column_types, below=True),
         st.AlterOwner: Action(DefinitionNeeds.alter_owner),
         st.SetOptions: Action(),
         st.SetPersistence: Action(),

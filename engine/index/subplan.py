@@ -23,6 +23,8 @@ from engine.index.sources import SourceNode
 from engine.index.state import ExecState, Pipe, Rows, SubRun, Wait
 from engine.index.virtual_sources import VirtualLookup
 from pgwire.give_way import give_way, paced
+from pgwire.long_arrays import gathered, tupled
+from planner.builtins.aggregates import ArrayAgg
 from planner.builtins.compare import hash_key
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Suspend, compile_operator, compile_row, walk
@@ -202,7 +204,7 @@ def compile_sublink(
 
         return scalar
     if link.kind is SubLinkKind.ARRAY:
-        return lambda r, e: tuple(x[0] for x in paced(plan.rows(r, e)))
+        return _array(plan, link.query.columns[0].type.oid)
     lefts = compile_row(link.lefts, layout)
     compare = _comparison(link, layout)
     if link.kind is SubLinkKind.ROW:
@@ -220,6 +222,21 @@ def compile_sublink(
             return hashed
         return _quantified(plan, lefts, compare, True)
     return _quantified(plan, lefts, compare, False)
+
+
+def _array(plan: Subplan, type_oid: int) -> Callable[[Any, Env], Any]:
+    """Return ``ARRAY(SELECT …)``: what array_agg makes of the rows, and an empty array of none."""
+    if not ArrayAgg((type_oid,)).arrays:
+        return lambda r, e: tupled(gathered(row[0] for row in paced(plan.rows(r, e))))
+
+    def of_arrays(r: Any, e: Env) -> Any:
+        made = ArrayAgg((type_oid,))
+        for row in paced(plan.rows(r, e)):
+            made.step(row[0])
+        found = made.result()
+        return () if found is None else found
+
+    return of_arrays
 
 
 def _too_many() -> SqlError:

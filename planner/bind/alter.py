@@ -50,8 +50,10 @@ from planner.catalog import ColumnDef, RelationDef
 from planner.domains import domain_named, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import TEXT
+from planner.query import Var
 from planner.scope import SYSTEM_COLUMNS
 from planner.types import SqlType
+from planner.walk import walk
 
 # unknown types and options are found while the text is at hand
 _PLACED = frozenset(("42704", "42601", "22023", "0A000"))
@@ -118,10 +120,10 @@ def bind_alter_table(
             raise _wrong_kind(context, relation, action)
         try:
             if action.kind == "alter column type" and isinstance(action.definition, ast.ColumnDef):
-                check_written(context, current, action.name, action.definition)
+                check_written(context, current, relation, action.name, action.definition)
             refuse_for_partitions(context, current, action, only=node.relation.only)
             refuse_for_typed(relation, action.kind)
-            bound, current = _action(context, current, action)
+            bound, current = _action(context, current, relation, action)
         except SqlError as error:
             retyped = action.kind == "alter column type"
             made = action.definition
@@ -132,7 +134,7 @@ def bind_alter_table(
             raise
         if bound is not None:
             actions.append(bound)
-    return st.AlterTable(table=relation.oid, actions=tuple(actions), only=node.relation.only)
+    return st.AlterTable(table=relation.oid, actions=_together(actions, relation), only=node.relation.only)
 
 
 _PASSES: Final = {
@@ -159,6 +161,20 @@ def _in_passes(actions: Sequence[ast.AlterAction]) -> tuple[ast.AlterAction, ...
     return tuple(sorted(actions, key=when))
 
 
+def _together(actions: Sequence[st.AlterAction], before: RelationDef) -> tuple[st.AlterAction, ...]:
+    """Return actions with all new types of columns in one, and columns that USING reads dropped behind it."""
+    retypes = [one for action in actions if isinstance(action, st.AlterColumnTypes) for one in action.columns]
+    if not retypes:
+        return tuple(actions)
+    read = {node.attnum for one in retypes for node in walk(one.using) if isinstance(node, Var)}
+    names = {column.name for column in before.live if column.attnum in read}
+    late = [action for action in actions if isinstance(action, st.DropColumn) and action.name in names]
+    first = next(at for at, action in enumerate(actions) if isinstance(action, st.AlterColumnTypes))
+    ahead = [action for action in actions[:first] if action not in late]
+    rest = [action for action in actions[first:] if not isinstance(action, st.AlterColumnTypes)]
+    return (*ahead, st.AlterColumnTypes(columns=tuple(retypes)), *late, *rest)
+
+
 def _typed_below(
     context: BindContext, type_oid: int, actions: Sequence[ast.AlterAction]
 ) -> tuple[st.AlterTable, ...]:
@@ -168,10 +184,10 @@ def _typed_below(
         context.versions[relation.oid] = relation.version
         current, bound = relation, list[st.AlterAction]()
         for action in actions:
-            one, current = _action(context, current, action)
+            one, current = _action(context, current, relation, action)
             if one is not None:
                 bound.append(one)
-        found.append(st.AlterTable(table=relation.oid, actions=tuple(bound)))
+        found.append(st.AlterTable(table=relation.oid, actions=_together(bound, relation)))
     return tuple(found)
 
 
@@ -224,13 +240,15 @@ _ACTION_WORDS = {
 
 
 def _action(
-    context: BindContext, relation: RelationDef, action: ast.AlterAction
+    context: BindContext, relation: RelationDef, before: RelationDef, action: ast.AlterAction
 ) -> tuple[st.AlterAction | None, RelationDef]:
-    """Bind one action; returns it and the table as it is afterwards."""
+    """Bind one action; returns it and the table as it is afterwards. ``before``: as it was before the statement."""
     kind = action.kind
     if kind == "add column" and isinstance(action.definition, ast.ColumnDef):
         return _add_column(context, relation, action.definition, action.missing_ok)
     if kind == "drop column":
+        if action.name in SYSTEM_COLUMNS:
+            raise SqlError("0A000", f'cannot drop system column "{action.name}"')
         if not action.missing_ok:
             column_named(relation, action.name)
         columns = tuple(replace(c, dropped=True) if c.name == action.name else c for c in relation.columns)
@@ -286,7 +304,8 @@ def _action(
     if kind == "drop expression":
         return _drop_expression(relation, action)
     if kind == "alter column type" and isinstance(action.definition, ast.ColumnDef):
-        return alter_type(context, relation, action.name, action.definition)
+        retyped, after = alter_type(context, relation, before, action.name, action.definition)
+        return st.AlterColumnTypes(columns=(retyped,)), after
     if kind == "change owner" and action.role is not None:
         return st.AlterOwner(role=owner_name(action.role)), relation
     if kind == "validate constraint":

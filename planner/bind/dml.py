@@ -209,6 +209,7 @@ def _on_conflict(
         item = scope.item(index, relation=relation, aliased=aliased)
         if view is not None:
             item = view_item(scope, view, ast.TableRef(name=item.name), index, item)
+        item.stored = made is target
         scope.add_namespace([item])
     bound = bind_assignments(scope, assignments)
     where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None

@@ -393,7 +393,7 @@ def _join(scope: Scope, node: ast.JoinRef) -> tuple[FromItem, list[Item]]:
             names = [*node.alias.columns, *merged_item.names[len(node.alias.columns) :]]
             merged_item.names, merged_item.index = names, index_names(names)
     extra: list[Item] = []
-    if node.using_alias is not None:
+    if node.using_alias is not None and node.alias is None:  # which hides it, as it hides all within
         width = len(using)
         names = list(merged_item.names[:width])
         extra.append(

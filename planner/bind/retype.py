@@ -32,14 +32,17 @@ from planner.types import SqlType
 
 
 def alter_type(
-    context: BindContext, relation: RelationDef, name: str, node: ast.ColumnDef
-) -> tuple[st.AlterColumnType, RelationDef]:
-    """Bind the action; returns it and the table with the column's new type.
+    context: BindContext, relation: RelationDef, before: RelationDef, name: str, node: ast.ColumnDef
+) -> tuple[st.ColumnRetype, RelationDef]:
+    """Bind the action; returns it and the table with the column's new type. ``before``: the table as it was before the statement, whose
+    columns USING reads, those too that the statement drops or gives another type.
 
     Raises SqlError 42703, 42804 (no automatic cast, of values or of the default; an operator class of an index), 42704 (an
     index of the type cannot be) and what the type and USING raise.
     """
     column = _retyped(relation, name)
+    if column.declared != before.column(column.attnum).declared:
+        raise SqlError("0A000", f'cannot alter type of column "{name}" twice')
     assert node.type is not None
     type_ = column_type(context, replace(node, name=name))
     if domain_named(type_) and relation.source_oid:
@@ -52,11 +55,11 @@ def alter_type(
         )
         default = None
     else:
-        using = _using(context, relation, column, type_, node.using)
+        using = _using(context, before, column, type_, node.using)
         default = _default(context, column, type_)
     check_retyped(relation, column, plain_type(type_), context.catalog)
     changed = replace(column, type=plain_type(type_), domain=domain_named(type_), missing_value=None)
-    action = st.AlterColumnType(
+    action = st.ColumnRetype(
         column=name,
         type=type_,
         using=using,
@@ -70,10 +73,12 @@ def alter_type(
     return action, replace(relation, columns=columns)
 
 
-def check_written(context: BindContext, relation: RelationDef, name: str, node: ast.ColumnDef) -> None:
+def check_written(
+    context: BindContext, relation: RelationDef, before: RelationDef, name: str, node: ast.ColumnDef
+) -> None:
     """Raise what USING raises by itself, then 42703 and 0A000 for the column: told before what the table does not allow, and before the type is looked up."""
     if node.using is not None:
-        bind_kept(table_scope(context, relation), node.using, "TRANSFORM")
+        bind_kept(table_scope(context, before), node.using, "TRANSFORM")
     _retyped(relation, name)
 
 

@@ -18,6 +18,7 @@ from planner.lower import build as b
 from planner.lower import numeric
 from planner.lower.build import Node
 from planner.lower.value import Val
+from planner.typefacts import element_of
 from planner.types import SqlType
 from planner.walk import walk
 
@@ -78,6 +79,8 @@ def _one_row(query: q.QueryExpr) -> bool:
 def _array(lw: Lowering, expr: q.SubLink) -> Val:
     if lw.d.name != "duckdb":
         raise not_supported("ARRAY(SELECT ...) in this executor", span=expr.span)
+    if element_of(expr.query.columns[0].type.oid):
+        raise not_supported("an array of arrays in this executor", span=expr.span)
     result = lw.query(expr.query)
     column = result.columns[0]
     label = lw.d.fresh("r")
