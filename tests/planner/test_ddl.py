@@ -208,7 +208,7 @@ def test_a_new_type_says_how_values_change_and_whether_they_do() -> None:
         "ALTER TABLE t ALTER c TYPE numeric(12,2), ALTER f TYPE text, ALTER a TYPE int8, "
         "ALTER b DROP DEFAULT, ALTER b TYPE int USING length(b), ADD CHECK (b > a)"
     )
-    retyped = [action for action in actions if isinstance(action, st.AlterColumnType)]
+    [retyped] = [action.columns for action in actions if isinstance(action, st.AlterColumnTypes)]
     assert [(r.column, r.rewrites, format_type(r.type.oid)) for r in retyped] == [
         ("c", False, "numeric"), ("f", False, "text"), ("a", True, "bigint"), ("b", True, "integer")
     ]  # fmt: skip
@@ -216,8 +216,9 @@ def test_a_new_type_says_how_values_change_and_whether_they_do() -> None:
 
 
 def test_a_default_follows_its_column_to_the_new_type() -> None:
-    [made] = alter("ALTER TABLE t ALTER b TYPE varchar(5)")
-    assert isinstance(made, st.AlterColumnType)
+    [action] = alter("ALTER TABLE t ALTER b TYPE varchar(5)")
+    assert isinstance(action, st.AlterColumnTypes)
+    [made] = action.columns
     assert made.default_sql == "'x'::text"
     assert stored_default(made.default_sql, made.type) == Const(type=made.type, value="x")
 
