@@ -59,6 +59,7 @@ from engine.writes.returning import make_env
 from engine.writes.update_delete import run_delete, run_update
 from engine.writes.with_changes import run_with_changes
 from pgwire.backend import Responder
+from pgwire.give_way import openly
 from planner import query as q
 from planner import statements as st
 from planner.errors import SqlError
@@ -211,7 +212,7 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     if handler is not None:
         await session.ahead.prepare(plan, partial(context, session, plan, params))
         await session.view.start_ddl(plan)
-        check_privileges(session, plan)
+        openly(check_privileges, session, plan)
         outcome = await handler(conn, plan, statement, params)
         session.ahead.close()
         return outcome

@@ -163,6 +163,17 @@ def between() -> None:
             opened(was)
 
 
+def spaced(items: Iterable[T], every: int = PACE) -> Iterator[T]:
+    """As ``paced_iter``, in a coroutine, and in what it calls where an ``await`` may stand."""
+    left = every
+    for item in items:
+        yield item
+        left -= 1
+        if not left:
+            left = every
+            between()
+
+
 def openly(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function as open code: its strand may be laid aside within it."""
     was = opened(True)

@@ -20,7 +20,7 @@ Statements that have no case here are about what databases share: they lock the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog.state import CatalogSnapshot
@@ -35,7 +35,7 @@ from engine.catalog.stored import (
 from engine.catalog.wants import ROLE_NAME, WHOLE, Wants, name_key, object_key, role_name_key
 from engine.constraints.references import references_to
 from engine.reads.plans import Plan
-from pgwire.give_way import paced, paced_iter
+from pgwire.give_way import give_way, paced, paced_iter
 from planner import statements as st
 from planner.bind.options import TIMELINE
 from planner.bind.own_range import default_multirange_name
@@ -132,7 +132,7 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             for oid in statement.policy.depends_on:
                 wants.rely(("relation", oid, 0))
             wants.text(statement.policy.using_sql, statement.policy.check_sql)
-            named = [] if statement.roles is None else [role.name for role in statement.roles]
+            named = [] if statement.roles is None else [role.name for role in paced(statement.roles)]
             _roles(wants, catalog, named, exclusive=False)
         case st.RenamePolicy() | st.DropPolicy():
             wants.relation(statement.table)
@@ -140,11 +140,11 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             name = session.temp_schema if statement.schema == "pg_temp" else statement.schema
             _create(wants, catalog, name, statement.name)
             wants.relation(statement.table, rows=False)
-            wants.text(*(part.sql for part in statement.parts))
+            wants.text(*(part.sql for part in paced(statement.parts)))
         case st.AlterStatistics():
             _alter_statistics(wants, catalog, statement)
         case st.DropStatistics():
-            for oid, _ in statement.objects:
+            for oid, _ in paced(statement.objects):
                 _change_statistics(wants, catalog, oid)
         case st.Rename():
             return _rename(wants, catalog, statement)
@@ -202,12 +202,12 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             _roles(wants, catalog, (*statement.roles, *granting), exclusive=False)
         case st.RoleStatement() if statement.action != "drop":
             _roles(wants, catalog, statement.names, exclusive=True)
-            for role in statement.names:
+            for role in paced(statement.names):
                 wants.change(role_name_key(role))
             for grant in statement.memberships:
                 wants.change(_MEMBERSHIPS)
-                _roles(wants, catalog, set(grant.members) - set(statement.names), exclusive=True)
-                _roles(wants, catalog, set(grant.roles) - set(statement.names), exclusive=False)
+                _roles(wants, catalog, _others(grant.members, statement.names), exclusive=True)
+                _roles(wants, catalog, _others(grant.roles, statement.names), exclusive=False)
         case st.AlterSource():
             source = catalog.sources.get(statement.name)
             if source is not None:
@@ -256,10 +256,12 @@ def _finds_nothing(catalog: CatalogSnapshot, statement: st.Statement) -> bool:
         case st.CreateExtension():
             return statement.if_not_exists and catalog.extension(statement.name) is not None
         case st.DropExtension():
-            return statement.if_exists and all(catalog.extension(name) is None for name in statement.names)
+            return statement.if_exists and all(
+                catalog.extension(name) is None for name in paced(statement.names)
+            )
         case st.RoleStatement():
             dropped = statement.action == "drop" and statement.if_exists
-            return dropped and all(catalog.role(name) is None for name in statement.names)
+            return dropped and all(catalog.role(name) is None for name in paced(statement.names))
     return False
 
 
@@ -281,7 +283,7 @@ def _alter(wants: Wants, catalog: CatalogSnapshot, statement: st.AlterTable) -> 
     if table is None:
         return
     wants.tree(table.oid, rows=rows)
-    for action in statement.actions:
+    for action in paced(statement.actions, 1):
         match action:
             case st.AttachPartition() | st.DetachPartition():
                 wants.parent(table.oid)
@@ -415,6 +417,7 @@ def _alter_statistics(wants: Wants, catalog: CatalogSnapshot, statement: st.Alte
 def _truncate(wants: Wants, catalog: CatalogSnapshot, statement: st.Truncate) -> None:
     todo, seen = list(statement.tables), set[int]()
     while todo:
+        give_way()
         oid = todo.pop()
         table = catalog.relation_by_oid(oid)
         if oid in seen or table is None:
@@ -434,7 +437,7 @@ def _drop(wants: Wants, session: Session, statement: st.Drop) -> None:
 
     catalog = session.catalog
     if statement.what == "schema":
-        for _, name in statement.names:
+        for _, name in paced(statement.names):
             wants.whole_schema(name, cascade=statement.cascade)
             if statement.cascade and _much_may_depend(catalog, name):
                 wants.change(WHOLE)
@@ -475,6 +478,10 @@ def _about(wants: Wants, catalog: CatalogSnapshot, class_oid: int, oid: int) -> 
         wants.rely(key)
     else:
         wants.change(key)
+
+
+def _others(names: Sequence[str], without: Sequence[str]) -> set[str]:
+    return set(paced(names)).difference(without)
 
 
 def _roles(wants: Wants, catalog: CatalogSnapshot, names: Iterable[str], *, exclusive: bool) -> None:

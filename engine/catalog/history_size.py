@@ -10,8 +10,9 @@ labels, constraints of a table or type. A source text of a megabyte counts as su
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from itertools import chain
 from typing import Any, Final
 
 from engine.catalog.stored import Stored
@@ -36,32 +37,44 @@ def kept_bytes(before: Stored | None, after: Stored | None, pause: Slice) -> Gen
         isinstance(before, TypeDef) or (isinstance(before, RelationDef) and before.kind in ROWS_OF)
     ):
         size += OF_TYPES
-    taken_over = _parts(after)
-    left: list[Any] = [before]
+    taken_over = yield from _parts(after, pause)
+    left: list[Iterator[Any]] = [iter((before,))]
     while left:
-        value = left.pop()
-        size += sys.getsizeof(value)
-        if isinstance(value, tuple | frozenset):
-            found = list(value)
-        elif isinstance(value, Mapping):
-            found = [*value, *value.values()]
-        elif is_dataclass(value):
-            found = [getattr(value, field.name) for field in fields(value)]
+        for value in left[-1]:
+            if pause.over():
+                yield
+            if isinstance(value, int | None) or id(value) in taken_over:
+                continue
+            size += sys.getsizeof(value)
+            inner = _within(value)
+            if inner is not None:
+                left.append(inner)
+                break
         else:
-            found = []
-        left += [part for part in found if id(part) not in taken_over and not isinstance(part, int | None)]
-        if pause.over():
-            yield
+            left.pop()
     return size
 
 
-def _parts(item: Stored | None) -> set[int]:
-    """Return the identities of the fields of a definition and of what is in them."""
+def _within(value: Any) -> Iterator[Any] | None:
+    """Return what is in a value, None for one that is whole; a list of labels is as long as a client likes."""
+    if isinstance(value, tuple | frozenset):
+        return iter(value)
+    if isinstance(value, Mapping):
+        return chain(value, value.values())
+    if is_dataclass(value):
+        return (getattr(value, field.name) for field in fields(value))
+    return None
+
+
+def _parts(item: Stored | None, pause: Slice) -> Generator[None, None, set[int]]:
+    """Return the identities of the fields of a definition and of what is in them, in slices."""
     found: set[int] = set()
     if item is not None:
         for field in fields(item):
             value = getattr(item, field.name)
             found.add(id(value))
-            if isinstance(value, tuple):
-                found.update(map(id, value))
+            for part in value if isinstance(value, tuple) else ():
+                found.add(id(part))
+                if pause.over():
+                    yield
     return found

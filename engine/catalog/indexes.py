@@ -8,7 +8,7 @@ stays as it is. An object that is put in its own place keeps its place in the or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, get_args
 
 from engine.catalog.as_relations import relation_names, relations_of
@@ -26,6 +26,7 @@ class Numbered(Protocol):
 
 N = TypeVar("N", bound=Numbered)
 K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 
 KINDS: Final = frozenset(get_args(Stored))
 
@@ -41,10 +42,22 @@ def kind_of(one: type) -> type:
     raise TypeError(f"{one.__name__} is no kind of object in a catalog")
 
 
-def by_kind(items: Iterable[Stored]) -> dict[type, list[Any]]:
+class Pace(Protocol):
+    """What a sequence is iterated over with, as often as one likes: ``pgwire.give_way.paced``, or ``at_once``."""
+
+    def __call__(self, items: Sequence[T], /) -> Iterable[T]:
+        """Return what yields ``items``."""
+
+
+def at_once(items: Sequence[T], /) -> Iterable[T]:
+    """Return ``items``: nobody else runs meanwhile."""
+    return items
+
+
+def by_kind(items: Sequence[Stored], pace: Pace = at_once) -> dict[type, list[Any]]:
     """Return objects by their kinds."""
     found: dict[type, list[Any]] = {}
-    for item in items:
+    for item in pace(items):
         found.setdefault(kind_of(type(item)), []).append(item)
     return found
 

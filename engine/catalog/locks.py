@@ -26,7 +26,7 @@ from engine.catalog.stored import CATALOG_SHARD, Stored, StoredKey, key_of
 from engine.catalog.wants import ROLE_NAME, WHOLE, Wants, name_key, references, role_name_key
 from engine.eager import settle
 from engine.reads.plans import Plan
-from pgwire.give_way import between, openly
+from pgwire.give_way import between, openly, spaced
 from planner.catalog import RelationDef, RoleDef, SchemaDef, TypeDef
 from planner.errors import SqlError
 from txn.errors import Cause, SchemaChanged
@@ -122,7 +122,9 @@ class CatalogLocks:
         txn = self._session.block.ensure_txn()
         held = self._held
         wanted = {WHOLE: False, **wanted}
-        missing = [(key, x) for key, x in sorted(wanted.items()) if key not in held or (x and not held[key])]
+        missing = [
+            (key, x) for key, x in spaced(sorted(wanted.items())) if key not in held or (x and not held[key])
+        ]
         for key, exclusive in missing:
             stored = key if key[0].startswith(ROLE_NAME) else stored_key(self._session.database_oid, key)
             await settle(txn.lookup(SHARD, INDEX, [stored], for_update=exclusive))
@@ -141,31 +143,31 @@ class CatalogLocks:
             return
         before = session.catalog
         own = session.view.own_changes
-        changed = [key for key in (*map(key_of, puts), *deletes) if key in before.items]
-        wanted = dict.fromkeys(_referred_to(before, puts), False)
+        changed = [key for key in spaced((*map(key_of, spaced(puts)), *deletes)) if key in before.items]
+        wanted = dict.fromkeys(_referred_to(before, spaced(puts)), False)
         wanted |= dict.fromkeys(changed, True)
-        wanted = {key: x for key, x in wanted.items() if key not in own}
-        names = new_names(before, puts)
+        wanted = {key: x for key, x in spaced(wanted.items()) if key not in own}
+        names = new_names(before, spaced(puts))
         if not await self._take({**wanted, **dict.fromkeys(names, True)}):
             return
         session.view.adopt_latest()
         after = session.catalog
         if after is before:
             return
-        for refuse in names.values():
+        for refuse in spaced(names.values()):
             refuse(after)
-        for key in wanted:
+        for key in spaced(wanted):
             if after.items.get(key) != before.items[key]:
                 raise SchemaChanged(ShardId(key[1]))
 
 
-def _referred_to(catalog: CatalogSnapshot, puts: Sequence[Stored]) -> set[StoredKey]:
+def _referred_to(catalog: CatalogSnapshot, puts: Iterable[Stored]) -> set[StoredKey]:
     """Return what ``puts`` refer to that is in ``catalog`` and was not referred to by what they replace."""
     found: set[StoredKey] = set()
     for item in puts:
         old = catalog.items.get(key_of(item))
         found |= references(catalog, item) - (set() if old is None else references(catalog, old))
-    return {key for key in found if key in catalog.items}
+    return {key for key in spaced(found) if key in catalog.items}
 
 
 _Refuse = Callable[[CatalogSnapshot], None]

@@ -19,6 +19,8 @@ from engine.catalog.fences import NO_FENCES, Fence, fenced_oids
 from engine.catalog.indexes import (
     KINDS,
     Constructors,
+    Pace,
+    at_once,
     by_kind,
     by_name,
     by_oid,
@@ -501,25 +503,31 @@ class CatalogSnapshot:
         return (item for item in self.items.values() if isinstance(item, CommentDef))
 
     def with_changes(
-        self, puts: Iterable[Stored], deletes: Iterable[StoredKey], version: int
+        self,
+        puts: Sequence[Stored],
+        deletes: Sequence[StoredKey],
+        version: int,
+        pace: Pace = at_once,
     ) -> CatalogSnapshot:
         """Return a new snapshot with objects put and deleted; deletes of absent keys are ignored.
 
-        It costs copies of dictionaries, not a look at every object.
+        It costs copies of dictionaries, not a look at every object. ``pace``: what the changes are iterated over with, for others may run
+        meanwhile (``paced``) or may not, where it has to be one turn.
         """
         items = dict(self.items)
         renamed = False
         names: set[str] = set()
         gone: list[Stored] = []
-        for key in deletes:
+        for key in pace(deletes):
             item = items.pop(key, None)
             if item is not None:
                 gone.append(item)
                 renamed = True
         made: list[Stored] = []
-        for item in puts:
-            old = items.get(key_of(item))
-            items[key_of(item)] = item
+        for item in pace(puts):
+            key = key_of(item)
+            old = items.get(key)
+            items[key] = item
             if not same_names(old, item):
                 came = new_names(old, item)
                 renamed |= came is None
@@ -538,20 +546,18 @@ class CatalogSnapshot:
         new.added, new.added_to = added, added_to
         if self.fences:
             new.fenced = fenced_oids(self.fences, items)
-        if not all(isinstance(item, RelationDef | CommentDef | AclDef) for item in (*gone, *made)):
+        both = pace((*gone, *made))
+        if not all(isinstance(item, RelationDef | CommentDef | AclDef) for item in both):
             new.basis, new.rights = version, {}
         elif changed := {
-            item.object_oid
-            for item in (*gone, *made)
-            if isinstance(item, AclDef) and item.class_oid == PG_CLASS_OID
+            item.object_oid for item in both if isinstance(item, AclDef) and item.class_oid == PG_CLASS_OID
         }:
             new.rights = {**self.rights, **dict.fromkeys(changed, version)}
-        if not any(isinstance(item, TypeDef | FunctionDef) for item in gone) and not any(
-            isinstance(item, RelationDef) and (item.partition_of or item.kind == "p")
-            for item in (*gone, *made)
+        if not any(isinstance(item, TypeDef | FunctionDef) for item in pace(gone)) and not any(
+            isinstance(item, RelationDef) and (item.partition_of or item.kind == "p") for item in both
         ):
             new.derived = {key: kept for key, kept in self.derived.items() if is_division(key)}
-        new._turn(gone, list({key_of(item): item for item in made}.values()))
+        new._turn(gone, list({key_of(item): item for item in pace(made)}.values()), pace)
         return new
 
     def _copy(self) -> CatalogSnapshot:
@@ -565,29 +571,29 @@ class CatalogSnapshot:
         new.codec_types = UserTypes(self.codec_types.enums, FindShape(new), self.database)
         return new
 
-    def _turn(self, gone: Sequence[Stored], made: Sequence[Stored]) -> None:
+    def _turn(self, gone: Sequence[Stored], made: Sequence[Stored], pace: Pace = at_once) -> None:
         """Have the indexes know ``made``, and ``gone`` no more: those that have any of either become copies, the others stay as they are.
 
         So it costs what changes, and copies of dictionaries, which C makes (10 ns an entry): no look at any other object.
         """
-        left, came = by_kind(gone), by_kind(made)
+        left, came = by_kind(gone, pace), by_kind(made, pace)
         relations, types = left.pop(RelationDef, []), left.pop(TypeDef, [])
         new_relations, new_types = came.pop(RelationDef, []), came.pop(TypeDef, [])
-        for relation in new_relations:
+        for relation in pace(new_relations):
             if relation.kind in ROWS_OF:  # there may be domains over the types of its rows
                 register_rows_of(row_type_oid(relation.oid), row_array_oid(relation.oid))
-        for type_ in sorted(new_types, key=lambda t: t.oid):  # what a domain is over was made before it
+        for type_ in pace(sorted(new_types, key=lambda t: t.oid)):  # what a domain is over was made before it
             register(type_)
         if relations or new_relations:
-            self._turn_relations(relations, new_relations)
+            self._turn_relations(pace(relations), pace(new_relations))
         if types or new_types:
-            self._turn_types(types, new_types)
+            self._turn_types(pace(types), pace(new_types))
         if relations or new_relations or types or new_types:
             self._by_name, self._by_oid = named_relations(
-                self._by_name, self._by_oid, [*relations, *types], [*new_relations, *new_types]
+                self._by_name, self._by_oid, pace([*relations, *types]), pace([*new_relations, *new_types])
             )
         for kind in {*left, *came}:
-            before, after = left.get(kind, []), came.get(kind, [])
+            before, after = pace(left.get(kind, [])), pace(came.get(kind, []))
             if kind is FunctionDef:
                 for function in after:
                     forget_constructor(function.oid)
@@ -616,7 +622,7 @@ class CatalogSnapshot:
                 elif kind is SchemaDef:
                     self._schemas_by_oid = by_oid(self._schemas_by_oid, before, after)
 
-    def _turn_relations(self, gone: Sequence[RelationDef], made: Sequence[RelationDef]) -> None:
+    def _turn_relations(self, gone: Iterable[RelationDef], made: Iterable[RelationDef]) -> None:
         for item in made:
             if item.kind in ROWS_OF:
                 own(item)
@@ -635,7 +641,7 @@ class CatalogSnapshot:
         if self._partitions is not None:
             self._partitions = with_partitions(self._partitions, gone, made)
 
-    def _turn_types(self, gone: Sequence[TypeDef], made: Sequence[TypeDef]) -> None:
+    def _turn_types(self, gone: Iterable[TypeDef], made: Iterable[TypeDef]) -> None:
         self._types, self._types_by_name = named_types(self._types, self._types_by_name, gone, made)
         if any(type_.kind == "r" for type_ in (*gone, *made)):
             self._constructors = with_constructors(self._constructors, gone, made)

@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 
 from engine.catalog.stored import Stored, row_array_oid, row_type_oid
 from pgwire.codecs import register as codecs
+from pgwire.release import mind_long
 from planner.builtins.registry import forget_constructor
 from planner.catalog import RelationDef, TypeDef
 from planner.composite import forget_typed
@@ -57,6 +58,8 @@ def own(item: Stored | None) -> None:
     key = id(item)
     if key in _owners or not isinstance(item, RelationDef | TypeDef):
         return
+    if isinstance(item, TypeDef):
+        mind_long(item.labels)
     oids = _types_of(item)
     if oids:
         owner = _Owner(item, _died)

@@ -31,7 +31,7 @@ from engine.reads.caches import PlanCaches
 from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import BLOCK, IMPLICIT
 from pgwire.codecs.user_types import UserTypes
-from pgwire.give_way import between, openly
+from pgwire.give_way import between, openly, paced, spaced
 from planner.catalog import RelationDef, TypeDef
 from planner.errors import SqlError
 from planner.statements import CreateMaterializedView, CreateTable, MarkConstraints, RefreshMaterializedView
@@ -344,18 +344,18 @@ class CatalogView:
                 refuse_replacement(self._seen.fences, self._seen.items, item)
         await self._session.cancelled.turn()
         txn = self._session.block.ensure_txn()
-        puts = [*puts, *lists_for_new(self._seen, puts)]
+        puts = [*puts, *lists_for_new(self._seen, spaced(puts))]
         deletes = list(dict.fromkeys((*deletes, *openly(lost_comments, self._seen, puts, deletes))))
         await self.locks.cover(puts, deletes)
         await write_changes(txn, self._seen, puts, deletes)
         if made := [item for item in sequences_of(puts) if not self._counts(item)]:
             txn.on_undo(partial(self._space.history.sequences.extend, made))
         own = dict(self.own_changes)
-        own.update((key_of(item), item) for item in puts)
-        own.update((key, None) for key in deletes if key in self._seen.items)
+        own.update((key_of(item), item) for item in spaced(puts))
+        own.update((key, None) for key in spaced(deletes) if key in self._seen.items)
         self.own_changes = own
-        between()
-        self._seen = self._seen.with_changes(puts, deletes, self._db.next_catalog_version())
+        version = self._db.next_catalog_version()
+        self._seen = openly(self._seen.with_changes, puts, deletes, version, paced)
         between()
         self._mark_labels()
         if not self._ddl_staged:

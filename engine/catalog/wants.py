@@ -127,8 +127,10 @@ class Wants:
 
     def text(self, *texts: str | None) -> None:
         """Rely on the types and sequences that stored texts name."""
-        for key in named_in(self._catalog, *texts):
-            self.rely(key)
+        for text in texts:
+            give_way()
+            for key in named_in(self._catalog, text):
+                self.rely(key)
 
     def type(self, oid: int) -> None:
         """Rely on a type, if it is a user's, and on what a domain is over."""

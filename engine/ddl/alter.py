@@ -41,6 +41,7 @@ from engine.sequences.define import add_identity, drop_identity, set_identity
 from engine.transaction.block_state import BLOCK
 from engine.triggers.define import enable_triggers
 from engine.triggers.dependencies import trigger_words
+from pgwire.give_way import between
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.index import lacks_hidden
@@ -64,6 +65,7 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
     for number, action in enumerate(statement.actions):
         if number:
             session.block.ensure_txn().next_statement()  # each sees what those before it have made
+        between()
         relation = session.catalog.relation_by_oid(statement.table)
         if relation is None:
             raise RuntimeError("the altered relation is gone")

@@ -10,6 +10,7 @@ from engine.ddl.members import named_role
 from engine.ddl.needs import denied
 from engine.ddl.row_needs import RowNeeds
 from engine.ddl.truncated import truncated
+from pgwire.give_way import paced
 from planner import statements as st
 from planner.acl import CHECKPOINT
 from planner.catalog import RelationDef
@@ -171,7 +172,7 @@ class DefinitionNeeds(RowNeeds):
 
     def drop(self, statement: st.Drop) -> None:
         """What the kind of object asks (``DROPPED``)."""
-        for schema, name in statement.names:
+        for schema, name in paced(statement.names):
             DROPPED[statement.what](self, schema, name)
 
     def drop_schema(self, schema: str, name: str) -> None:

@@ -33,7 +33,7 @@ from engine.reads.plans import Plan
 from engine.sequences.define import check_droppable, drawing_columns, restart_owned
 from engine.sources import guard
 from engine.triggers.firing import firing_of
-from pgwire.give_way import between, opening, openly, paced_iter
+from pgwire.give_way import between, opening, openly, paced_iter, spaced
 from planner import statements as st
 from planner.bind.index import without_indexes
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
@@ -483,18 +483,19 @@ async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params:
     Raises SqlError 0A000 for a table that a foreign key of a table left out refers to; CASCADE takes that one too.
     """
     session = conn.session
-    tables, cascaded = truncated(session.catalog, statement)
+    tables, cascaded = openly(truncated, session.catalog, statement)
     told = {table.oid for table in cascaded}
-    for table in tables:
+    for table in spaced(tables):
         if table.oid in told:
             session.notice(f'truncate cascades to table "{table.name}"')
         refuse_change(session, table, "TRUNCATE")
-    refuse_referenced(session.catalog, tables)
-    firings = [firing_of(session, table, "TRUNCATE") for table in tables]
+    openly(refuse_referenced, session.catalog, tables)
+    firings = [firing_of(session, table, "TRUNCATE") for table in spaced(tables)]
     for firing in firings:
         if firing is not None:
             await firing.before_statement(session)
     for table in tables:
+        between()
         await settle(session.block.ensure_txn().truncate(ShardId(table.oid)))
         session.block.new_storage.note(table.oid, len(session.block.savepoints))
         if statement.restart_identity:

@@ -23,7 +23,7 @@ from engine.ddl.extensions import forget_extensions, in_schema
 from engine.ddl.statistics_parts import drop_statistics_in
 from engine.ddl.text_search import asked_by, drop_objects
 from engine.ddl.types import drop_types
-from pgwire.give_way import openly
+from pgwire.give_way import openly, spaced
 from planner import statements as st
 from planner.catalog import SchemaDef
 from planner.errors import SqlError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 async def drop_schemas(session: Session, statement: st.Drop) -> None:
     """Run DROP SCHEMA. Raises SqlError 3F000 (no such schema), 2BP01 (what the system needs; what is not empty without CASCADE)."""
     schemas: list[SchemaDef] = []
-    for _, name in statement.names:
+    for _, name in spaced(statement.names):
         schema = session.catalog.schema(name)
         if schema is None:
             if not statement.if_exists:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.stored import (
@@ -16,18 +17,18 @@ from engine.catalog.stored import (
     PG_PROC_OID,
     PG_TYPE_OID,
     SUPERUSER_OID,
-    Stored,
+    StoredKey,
+    key_of,
 )
 from engine.connection.portal import Command, Outcome
-from engine.ddl.members import OWN_NAMES, named_role
+from engine.ddl.members import OWN_NAMES, grantees, named_role
 from engine.large_objects.access import acl_of
 from engine.large_objects.statements import rows_of
 from engine.reads.plans import Plan
-from pgwire.give_way import between
+from pgwire.give_way import between, paced, paced_iter, spaced
 from planner import statements as st
 from planner.acl import (
     ALL,
-    EVERYBODY,
     READ_ALL_DATA,
     WRITE_ALL_DATA,
     AclItem,
@@ -136,10 +137,10 @@ async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: t
     me = named_role(session, "current_user")
     if statement.grantor is not None and named_role(session, statement.grantor).oid != me.oid:
         raise SqlError("0A000", "grantor must be current user")
-    grantees = [EVERYBODY if name is None else named_role(session, name).oid for name in statement.grantees]
+    roles = grantees(session, statement.grantees)
     large = await rows_of(session, statement)
-    changed: list[Stored] = []
-    for target in statement.targets:
+    changed: dict[StoredKey, AclDef] = {}  # an object may be named more than once
+    for target in spaced(statement.targets):
         for warning in target.warnings:
             session.warning(warning, "0LP01")
         if not target.letters:
@@ -148,9 +149,13 @@ async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: t
         grantor, letters = _grantor(session, me, found, target, statement)
         if not letters:
             continue
-        items = found.items
+        before = AclDef(
+            class_oid=target.class_oid, object_oid=target.oid, sub_id=target.attnum, items=found.items
+        )
+        key = key_of(before)
+        items = changed.get(key, before).items
         role_of = session.catalog.role_by_oid
-        for grantee in grantees:
+        for grantee in roles:
             between()
             if statement.is_grant:
                 option = role_of if statement.option else None
@@ -160,13 +165,12 @@ async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: t
                     items, found.owner, grantor, grantee, letters,
                     option_only=statement.option, cascade=statement.cascade, role_of=role_of,
                 )  # fmt: skip
-        changed.append(
-            AclDef(class_oid=target.class_oid, object_oid=target.oid, sub_id=target.attnum, items=items)
-        )
+        changed[key] = replace(before, items=items)
         if target.kind == "relation" and not statement.is_grant:
-            changed += _columns_too(session, target, grantor, grantees, statement, letters)
+            for acl in _columns_too(session, target, grantor, roles, statement, letters, changed):
+                changed[key_of(acl)] = acl
     if changed:
-        await session.view.change(changed)
+        await session.view.change(list(changed.values()))
     return Command(plan.bound.tag)
 
 
@@ -216,9 +220,9 @@ def refuse_strangers(session: Session, statement: st.Grant) -> None:
     Large objects are asked about with their rows, and roles that are not there are told when it runs.
     """
     catalog = session.rights_catalog
-    named = [name for name in (statement.grantor, *statement.grantees) if name is not None]
-    if all(name in OWN_NAMES or catalog.role(name) is not None for name in named):
-        for target in statement.targets:
+    named = [name for name in paced((statement.grantor, *statement.grantees)) if name is not None]
+    if all(name in OWN_NAMES or catalog.role(name) is not None for name in paced_iter(set(paced(named)))):
+        for target in paced(statement.targets):
             if target.class_oid != PG_LARGEOBJECT_OID and target.letters:
                 found = _Object(session, target, {}, catalog)
                 _grantor(session, session.role, found, target, statement, tell=False)
@@ -283,20 +287,25 @@ def _columns_too(
     session: Session,
     target: st.GrantTarget,
     grantor: int,
-    grantees: list[int],
+    roles: list[int],
     statement: st.Grant,
     letters: str,
+    changed: Mapping[StoredKey, AclDef],
 ) -> Iterator[AclDef]:
-    """What is revoked on a table is revoked on its columns, too (manual, REVOKE)."""
+    """What is revoked on a table is revoked on its columns, too (manual, REVOKE). ``changed``: by the statement so far."""
     relation = session.catalog.relation_by_oid(target.oid)
     assert relation is not None
     for attnum in grantable_columns(relation):
-        items = before = column_acl(session.catalog, relation, attnum)
-        for grantee in grantees:
+        stored = column_acl(session.catalog, relation, attnum)
+        before = AclDef(class_oid=target.class_oid, object_oid=target.oid, sub_id=attnum, items=stored)
+        before = changed.get(key_of(before), before)
+        items = before.items
+        for grantee in roles:
+            between()
             items = revoke(
                 items, relation.owner, grantor, grantee, letters,
                 option_only=statement.option, cascade=statement.cascade,
                 role_of=session.catalog.role_by_oid,
             )  # fmt: skip
-        if items != before:
-            yield AclDef(class_oid=target.class_oid, object_oid=target.oid, sub_id=attnum, items=items)
+        if items != before.items:
+            yield replace(before, items=items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,8 +10,9 @@ from engine.catalog.stored import predefined_roles
 from engine.connection.identity import existing
 from engine.connection.portal import Command, Outcome
 from engine.reads.plans import Plan
+from pgwire.give_way import between, spaced
 from planner import statements as st
-from planner.acl import DATABASE_OWNER, Membership, memberships
+from planner.acl import DATABASE_OWNER, EVERYBODY, Membership, memberships
 from planner.catalog import RoleDef
 from planner.errors import SqlError
 
@@ -57,6 +58,19 @@ def named_role(session: Session, name: str) -> RoleDef:
     return role
 
 
+def named_roles(session: Session, names: Iterable[str]) -> list[RoleDef]:
+    """As ``named_role``, of a list as long as a client likes: for where an ``await`` may stand."""
+    return [named_role(session, name) for name in spaced(names)]
+
+
+def grantees(session: Session, names: Iterable[str | None]) -> list[int]:
+    """Return whom GRANT and REVOKE name by oid, each once, None being everybody; as ``named_roles``."""
+    found = dict.fromkeys(spaced(names))
+    return list(
+        dict.fromkeys(EVERYBODY if name is None else named_role(session, name).oid for name in spaced(found))
+    )
+
+
 def name_of_schema(session: Session, statement: st.CreateSchema) -> str:
     """Return what CREATE SCHEMA calls the new schema: without a name as the role it is for. Raises SqlError 42704."""
     return statement.name or named_role(session, statement.owner or "current_user").name
@@ -75,18 +89,19 @@ async def run_grant_role(
 def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str, RoleDef]) -> list[RoleDef]:
     """Return the roles that the statement changes; ``made`` by name: those that are not in the catalog yet, or not so."""
     grantor = session.role if statement.grantor is None else named_role(session, statement.grantor)
-    for name in statement.roles if statement.alters_group else ():
+    for name in spaced(statement.roles) if statement.alters_group else ():
         refuse_predefined(name)
     by_oid = {role.oid: role for role in made.values()}
 
     def find(oid: int) -> RoleDef | None:
         return by_oid.get(oid) or session.catalog.role_by_oid(oid)
 
-    roles = [made.get(name) or named_role(session, name) for name in statement.roles]
-    before = [made.get(name) or named_role(session, name) for name in statement.members]
+    roles = [made.get(name) or named_role(session, name) for name in spaced(statement.roles)]
+    before = [made.get(name) or named_role(session, name) for name in spaced(statement.members)]
     members = {role.oid: role for role in before}
     for role in roles:
         for oid, member in members.items():
+            between()
             members[oid] = (
                 _admitted(session, grantor, role, member, find, admin=statement.admin)
                 if statement.is_grant

@@ -35,7 +35,7 @@ from engine.ddl.extension_uses import dictionaries_of
 from engine.ddl.foreign import drop_objects
 from engine.ddl.foreign_parts import words as foreign_words
 from engine.ddl.grant import revoked_by_user
-from engine.ddl.members import named_role
+from engine.ddl.members import grantees, named_role
 from engine.ddl.needs import denied
 from engine.ddl.policies import without_role
 from engine.ddl.roles import function_words
@@ -48,9 +48,9 @@ from engine.ddl.statistics_parts import (
 from engine.ddl.types import drop_types
 from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
-from pgwire.give_way import opening, paced_iter
+from pgwire.give_way import between, opening, paced_iter, spaced
 from planner import statements as st
-from planner.acl import EVERYBODY, default_acl, grant, reowned, revoke
+from planner.acl import default_acl, grant, reowned, revoke
 from planner.catalog import (
     AclDef,
     ConfigurationDef,
@@ -97,7 +97,7 @@ def _owned(session: Session, role: RoleDef) -> list[_Owned]:
 def _roles(session: Session, names: Sequence[str], verb: str, what: str) -> list[RoleDef]:
     """Return the roles whose objects are changed. Raises SqlError 42704, 2BP01."""
     found = []
-    for name in names:
+    for name in dict.fromkeys(spaced(names)):
         role = named_role(session, name)
         if role.oid == SUPERUSER_OID or role.name in predefined_roles():
             raise SqlError(
@@ -294,19 +294,20 @@ async def default_privileges(
 ) -> Outcome:
     """ALTER DEFAULT PRIVILEGES. Raises SqlError 42704."""
     session = conn.session
-    grantees = [EVERYBODY if name is None else named_role(session, name).oid for name in statement.grantees]
+    to = grantees(session, statement.grantees)
     schemas = dict.fromkeys(statement.schemas)  # each once, as the lists are changed together
     puts: list[Stored] = []
     deletes: list[StoredKey] = []
     role_of = session.catalog.role_by_oid
-    for name in statement.roles:
+    for name in dict.fromkeys(spaced(statement.roles)):
         role = named_role(session, name)
         for schema in schemas:
             plain = () if schema else default_acl(statement.kind, role.oid)
             sub = sub_id(schema, statement.kind)
             before = session.catalog.acl(PG_DEFAULT_ACL_OID, role.oid, sub)
             items = plain if before is None else before
-            for grantee in grantees:
+            for grantee in to:
+                between()
                 if statement.is_grant:
                     option = role_of if statement.option else None
                     items = grant(items, role.oid, role.oid, grantee, statement.letters, option=option)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_POLICY_OID, Stored, StoredKey
 from engine.connection.portal import Command, Outcome
-from engine.ddl.members import named_role
+from engine.ddl.members import named_roles
 from engine.ddl.row_readers import Reads
 from engine.eager import settle
 from engine.reads.plans import Plan
-from pgwire.give_way import between
+from pgwire.give_way import between, spaced
 from planner import statements as st
 from planner.bind.named_columns import NONE, column_named
 from planner.bind.policy import expressions, of_table, rebound_policies
@@ -120,7 +120,7 @@ def _table(session: Session, oid: int) -> RelationDef:
 
 def _roles(session: Session, roles: Sequence[st.PolicyRole]) -> tuple[int, ...]:
     """Return the oids of a TO list, EVERYBODY alone where PUBLIC is in it. Raises SqlError 42704."""
-    if any(not role.name for role in roles):
+    if any(not role.name for role in spaced(roles)):
         if len(roles) > 1:
             session.notice(
                 "ignoring specified roles other than PUBLIC",
@@ -129,7 +129,7 @@ def _roles(session: Session, roles: Sequence[st.PolicyRole]) -> tuple[int, ...]:
                 hint="All roles are members of the PUBLIC role.",
             )
         return (EVERYBODY,)
-    return tuple(named_role(session, role.name).oid for role in roles)
+    return tuple(role.oid for role in named_roles(session, (role.name for role in roles)))
 
 
 # --- what policies depend on ------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from pgwire.auth.scram import (
     make_verifier,
     parse_verifier,
 )
-from pgwire.give_way import opening, paced_iter
+from pgwire.give_way import opening, paced_iter, spaced
 from planner.acl import memberships
 from planner.builtins.reg import search_object_name
 from planner.builtins.system import type_name
@@ -149,7 +149,7 @@ async def _create(session: Session, statement: RoleStatement) -> None:
 
 async def _alter(session: Session, statement: RoleStatement) -> None:
     changed = []
-    for name in statement.names:
+    for name in spaced(statement.names):
         role = session.catalog.role(name)
         if role is None:
             raise SqlError("42704", f'role "{name}" does not exist')
@@ -237,7 +237,7 @@ def _granted_to(session: Session, role: RoleDef, large: Collection[int]) -> list
 
 
 async def _drop(session: Session, statement: RoleStatement) -> None:
-    for name in statement.names:
+    for name in spaced(statement.names):
         role = session.catalog.role(name)
         if role is None:
             if not statement.if_exists:

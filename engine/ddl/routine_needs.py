@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 from engine.ddl.members import named_role
 from engine.ddl.needs import Needs, denied
 from engine.reads.plans import Replan
+from pgwire.give_way import paced, paced_iter
 from planner import statements as st
 from planner.errors import SqlError
 from planner.textsearch.names import SEARCH_NAMES, by_oid
@@ -78,7 +79,7 @@ class RoutineNeeds(Needs):
 
     def drop_function(self, statement: st.DropFunction) -> None:
         """To own them, or their schemas."""
-        for oid, name in zip(statement.functions, statement.names, strict=True):
+        for oid, name in paced_iter(zip(statement.functions, statement.names, strict=True)):
             self._drop_function(oid, name)
 
     def _drop_function(self, oid: int, name: str) -> None:
@@ -182,7 +183,7 @@ class RoutineNeeds(Needs):
 
     def drop_type(self, statement: st.DropType) -> None:
         """To own them, or their schemas."""
-        for schema, name in statement.names:
+        for schema, name in paced(statement.names):
             self._drop_type(schema, name)
 
     def alter_type(self, statement: st.AlterType) -> None:

@@ -14,6 +14,7 @@ from engine.ddl.definition_needs import DefinitionNeeds
 from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.members import named_role, refuse_new_name
 from engine.ddl.needs import denied
+from pgwire.give_way import paced
 from planner import statements as st
 from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES, may_admit
 from planner.catalog import RoleDef
@@ -115,17 +116,17 @@ class SharedNeeds(DefinitionNeeds):
             if statement.options.get(option):
                 raise SqlError("42501", f"must be superuser to create {kind}")
         self._may_create_roles("permission denied to create role")
-        if any(self.catalog.role(name) is not None for name in statement.names):
+        if any(self.catalog.role(name) is not None for name in paced(statement.names)):
             return
         for grant in statement.memberships:
-            for name in grant.roles:
+            for name in paced(grant.roles):
                 if name not in statement.names:
                     self._admit(named_role(self.session, name))
 
     def alter_role(self, statement: st.RoleStatement) -> None:
         """So are their attributes; one's own password is one's own."""
         options = statement.options
-        for name in statement.names:
+        for name in paced(statement.names):
             role = self.catalog.role(name)
             if role is None or name in predefined_roles():
                 continue
@@ -145,7 +146,7 @@ class SharedNeeds(DefinitionNeeds):
     def drop_role(self, statement: st.RoleStatement) -> None:
         """Superusers are dropped by superusers."""
         self._may_create_roles("permission denied to drop role")
-        for name in statement.names:
+        for name in paced(statement.names):
             role = self.catalog.role(name)
             if role is not None and role.superuser:
                 raise SqlError("42501", "must be superuser to drop superusers")
@@ -167,14 +168,14 @@ class SharedNeeds(DefinitionNeeds):
         grantor = self.role if statement.grantor is None else named_role(self.session, statement.grantor)
         if statement.alters_group:
             self._may_alter_groups(statement.roles)
-        for name in statement.roles:
+        for name in paced(statement.roles):
             self._admit(named_role(self.session, name), grantor)
             if grantor.oid != self.role.oid and not self.rights.superuser:
                 raise SqlError("42501", "must be superuser to set grantor")
 
     def _may_alter_groups(self, names: Sequence[str]) -> None:
         """As ALTER ROLE asks, which is said otherwise than what GRANT asks."""
-        for name in names:
+        for name in paced(names):
             if named_role(self.session, name).superuser:
                 self._be_superuser("must be superuser to alter superuser roles or change superuser attribute")
         self._may_create_roles("permission denied")
@@ -204,12 +205,12 @@ class SharedNeeds(DefinitionNeeds):
 
     def reassign_owned(self, statement: st.ReassignOwned) -> None:
         """The rights of those whose objects go, and of whom they go to."""
-        for name in (*statement.roles, statement.to):
+        for name in paced((*statement.roles, statement.to)):
             self._have_rights_of(name, "permission denied to reassign objects")
 
     def drop_owned(self, statement: st.DropOwned) -> None:
         """The rights of those whose objects go."""
-        for name in statement.roles:
+        for name in paced(statement.roles):
             self._have_rights_of(name, "permission denied to drop objects")
 
     def _have_rights_of(self, name: str, message: str) -> None:
@@ -218,7 +219,7 @@ class SharedNeeds(DefinitionNeeds):
 
     def alter_default_privileges(self, statement: st.AlterDefaultPrivileges) -> None:
         """Membership in those whose objects they are about."""
-        for name in statement.roles:
+        for name in paced(statement.roles):
             self._member(name)
 
     # -- extensions --------------------------------------------------------------------------------
@@ -248,7 +249,7 @@ class SharedNeeds(DefinitionNeeds):
 
     def drop_extension(self, statement: st.DropExtension) -> None:
         """To own them."""
-        for name in statement.names:
+        for name in paced(statement.names):
             found = self.catalog.extension(name)
             if found is not None:
                 self._own_extension(found)
@@ -265,7 +266,7 @@ class SharedNeeds(DefinitionNeeds):
 
     def drop_source(self, statement: st.DropSource) -> None:
         """To own them."""
-        for name in statement.names:
+        for name in paced(statement.names):
             self._own_source(name)
 
     def _own_source(self, name: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.constraints.references import references_to
 from engine.reads.plans import Replan
+from pgwire.give_way import give_way, paced
 from planner.errors import SqlError
 from planner.partition import ancestors, descendants
 
@@ -33,12 +34,13 @@ def truncated(
                 tables[item.oid] = item
                 open_.append(item)
 
-    for oid in statement.tables:
+    for oid in paced(statement.tables):
         named = catalog.relation_by_oid(oid)
         if named is None:
             raise Replan
         add(named)
     for table in open_ if statement.cascade else ():  # grows
+        give_way()
         for child, _constraint in references_to(catalog, table):
             if not _among(child, tables, catalog):
                 cascaded.append(child)
@@ -49,7 +51,7 @@ def truncated(
 def refuse_referenced(catalog: CatalogSnapshot, tables: Sequence[RelationDef]) -> None:
     """Raise SqlError 0A000 for a table that a foreign key of a table left out refers to."""
     oids = {table.oid for table in tables}
-    for table in tables:
+    for table in paced(tables):
         for child, _constraint in references_to(catalog, table):
             if not _among(child, oids, catalog):
                 raise SqlError(

@@ -40,7 +40,7 @@ from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.temporary import refuse_temporary_move
 from engine.ddl.uses import dependency, drop_use, uses_of
 from engine.reads.plans import Plan
-from pgwire.give_way import between, give_way, opening, openly, paced_iter
+from pgwire.give_way import between, give_way, opening, openly, paced_iter, spaced
 from planner import statements as st
 from planner.acl import reowned
 from planner.builtins.reg import quote_ident
@@ -374,7 +374,7 @@ async def drop_type(conn: Connection, plan: Plan, statement: st.DropType, params
     """DROP TYPE. Raises SqlError 42704, 3F000, 2BP01."""
     session = conn.session
     targets: dict[int, TypeDef] = {}
-    for schema, name in statement.names:
+    for schema, name in spaced(statement.names):
         await session.cancelled.turn()  # there may be thousands
         found = _resolve(session, statement, schema, name)
         if found is not None:

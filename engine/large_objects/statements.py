@@ -13,6 +13,7 @@ from engine.eager import settle
 from engine.large_objects import access
 from engine.large_objects.shards import OBJECTS, in_chunks
 from engine.reads.plans import Plan
+from pgwire.give_way import spaced
 from planner import statements as st
 from planner.acl import memberships, reowned
 from planner.catalog import AclDef
@@ -47,7 +48,7 @@ async def locked(session: Session, number: int) -> StoredRow:
 
 async def rows_of(session: Session, statement: st.Grant) -> Mapping[int, StoredRow]:
     """Return the rows of the large objects that a GRANT or REVOKE is about, by their numbers. SqlError 42704."""
-    numbers = {target.oid for target in statement.targets if target.class_oid == PG_LARGEOBJECT_OID}
+    numbers = {target.oid for target in spaced(statement.targets) if target.class_oid == PG_LARGEOBJECT_OID}
     return {number: await locked(session, number) for number in sorted(numbers)}
 
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
@@ -43,7 +44,7 @@ def bind_drop_absent(context: BindContext, node: ast.DropAbsent) -> st.Skip:
     """
     check = _CHECKS.get(node.what, _named)
     notices: list[str] = []
-    for item in node.objects:
+    for item in paced(node.objects):
         error, notice = check(context, node.what, item)
         if not node.if_exists or error.sqlstate not in _MISSING:
             raise error

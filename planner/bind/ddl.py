@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from pgwire.give_way import give_way
+from pgwire.give_way import give_way, paced
 from planner import ast
 from planner import statements as st
 from planner.bind.changes import modifies
@@ -215,7 +215,7 @@ def bind_drop(context: BindContext, node: ast.Drop) -> st.Drop | st.DropType:
     if what is None:
         raise not_supported(f"DROP {node.what.upper()}", span=node.span)
     names: list[tuple[str, str]] = []
-    for name in node.names:
+    for name in paced(node.names):
         if len(name) > 2 and context.database and name[0] != context.database:
             raise SqlError("0A000", f'cross-database references are not implemented: "{".".join(name)}"')
         names.append((name[-2] if len(name) > 1 else "", name[-1]))
@@ -232,7 +232,7 @@ def bind_drop(context: BindContext, node: ast.Drop) -> st.Drop | st.DropType:
 def bind_truncate(context: BindContext, node: ast.Truncate) -> st.Truncate:
     """TRUNCATE. Raises SqlError 42P01, 42809 (not a table), 42501 (a system catalog)."""
     tables: list[int] = []
-    for reference in node.relations:
+    for reference in paced(node.relations):
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         if relation.kind not in "rp":
             raise SqlError("42809", f'"{relation.name}" is not a table')

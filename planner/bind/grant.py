@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pgwire.give_way import give_way, paced
+from pgwire.give_way import paced, paced_iter
 from planner import ast
 from planner import statements as st
 from planner.acl import ALL, WORDS, ordered
@@ -31,8 +31,8 @@ def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
     Raises SqlError 42P01, 3F000, 3D000, 42703, 42704, 42809 (a language that is not trusted), 0LP01 (a privilege that the kind of object has not, grant options for
     everybody), 42601 (no such word); 0A000 for other kinds of objects.
     """
-    targets = tuple(_targets(context, node))
-    if node.is_grant and node.option and any(role.special == "public" for role in node.grantees):
+    targets = tuple(paced_iter(_targets(context, node)))
+    if node.is_grant and node.option and any(role.special == "public" for role in paced(node.grantees)):
         raise SqlError("0LP01", "grant options can only be granted to roles")
     return st.Grant(
         is_grant=node.is_grant,
@@ -60,7 +60,6 @@ def bind_grant_role(context: BindContext, node: ast.GrantRole) -> st.GrantRole:
 def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
     if node.kind in ("table", "sequence"):
         for relation in _relations(context, node):
-            give_way()
             yield from _on_relation(relation, node)
     elif node.kind == "schema":
         for name in node.names:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
+from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
@@ -128,7 +129,7 @@ def bind_drop_function(context: BindContext, node: ast.DropFunction) -> st.DropF
     """DROP FUNCTION. Raises as ``find_function``; with IF EXISTS what is missing is a notice."""
     found: dict[int, str] = {}
     missing: list[str] = []
-    for named in node.functions:
+    for named in paced(node.functions):
         try:
             function = find_function(context, node.what, named)
         except SqlError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.acl import ALL, ordered
@@ -21,12 +22,14 @@ PG_EXTENSION: Final = 3079  # the oid of the catalog
 
 def bind_reassign(context: BindContext, node: ast.ReassignOwned) -> st.ReassignOwned:
     """REASSIGN OWNED."""
-    return st.ReassignOwned(roles=tuple(owner_name(role) for role in node.roles), to=owner_name(node.to))
+    return st.ReassignOwned(
+        roles=tuple(owner_name(role) for role in paced(node.roles)), to=owner_name(node.to)
+    )
 
 
 def bind_drop_owned(context: BindContext, node: ast.DropOwned) -> st.DropOwned:
     """DROP OWNED."""
-    return st.DropOwned(roles=tuple(owner_name(role) for role in node.roles), cascade=node.cascade)
+    return st.DropOwned(roles=tuple(owner_name(role) for role in paced(node.roles)), cascade=node.cascade)
 
 
 def bind_default_privileges(
@@ -38,24 +41,26 @@ def bind_default_privileges(
         raise not_supported(f"ALTER DEFAULT PRIVILEGES ON {node.kind.upper()}", span=node.span)
     if kind == "schema" and node.schemas:
         raise SqlError("0LP01", "cannot use IN SCHEMA clause when using GRANT/REVOKE ON SCHEMAS")
-    if node.is_grant and node.option and any(role.special == "public" for role in node.grantees):
+    if node.is_grant and node.option and any(role.special == "public" for role in paced(node.grantees)):
         raise SqlError("0LP01", "grant options can only be granted to roles")
     if any(privilege.columns for privilege in node.privileges):
         raise SqlError("0LP01", "default privileges cannot be set for columns")
     schemas: list[int] = []
-    for name in node.schemas:
+    for name in paced(node.schemas):
         schema = context.catalog.schema(name)
         if schema is None:
             raise SqlError("3F000", f'schema "{name}" does not exist')
         schemas.append(schema.oid)
     words = "".join(letter_of(privilege, kind, kind) for privilege in node.privileges)
     return st.AlterDefaultPrivileges(
-        roles=tuple(owner_name(role) for role in node.roles) or ("current_user",),
+        roles=tuple(owner_name(role) for role in paced(node.roles)) or ("current_user",),
         schemas=tuple(schemas) or (0,),
         kind=kind,
         is_grant=node.is_grant,
         letters=ordered(words) if node.privileges else ALL[kind],
-        grantees=tuple(None if role.special == "public" else owner_name(role) for role in node.grantees),
+        grantees=tuple(
+            None if role.special == "public" else owner_name(role) for role in paced(node.grantees)
+        ),
         option=node.option,
         cascade=node.cascade,
     )

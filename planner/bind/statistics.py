@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
@@ -215,7 +216,7 @@ def bind_drop(context: BindContext, node: ast.DropStatistics) -> st.DropStatisti
     """DROP STATISTICS. Raises SqlError 42704, 3F000; with IF EXISTS these are notices."""
     found: dict[int, str] = {}
     notices: list[str] = []
-    for name in node.names:
+    for name in paced(node.names):
         try:
             found.setdefault(find(context, name)[1].oid, ".".join(name))
         except SqlError as error:

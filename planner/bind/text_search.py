@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
@@ -212,7 +213,7 @@ def bind_drop(context: BindContext, node: ast.DropTextSearch) -> st.DropTextSear
     """DROP. Raises SqlError 42704, 3F000; with IF EXISTS these are notices."""
     found: dict[int, str] = {}
     notices: list[str] = []
-    for name in node.names:
+    for name in paced(node.names):
         try:
             found.setdefault(_found(context, _NAMED_BY[node.what], name).oid, ".".join(name))
         except SqlError as error:

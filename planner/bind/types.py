@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
@@ -151,7 +152,7 @@ def bind_type_owner(context: BindContext, node: ast.AlterOwner) -> st.AlterType:
 
 def bind_drop_type(context: BindContext, node: ast.Drop) -> st.DropType:
     """DROP TYPE, DROP DOMAIN: names are resolved when it runs, one by one."""
-    names = tuple((name[-2] if len(name) > 1 else "", name[-1]) for name in node.names)
+    names = tuple((name[-2] if len(name) > 1 else "", name[-1]) for name in paced(node.names))
     what: Literal["type", "domain"] = "domain" if node.what == "domain" else "type"
     return st.DropType(what=what, names=names, if_exists=node.if_exists, cascade=node.cascade)
 

@@ -332,12 +332,12 @@ def bind_alter_role(context: BindContext, node: ast.AlterRole) -> st.RoleStateme
 
 def bind_drop_role(context: BindContext, node: ast.DropRole) -> st.RoleStatement:
     """DROP ROLE, USER, GROUP."""
-    for role in node.roles:
+    for role in paced(node.roles):
         if role.special:
             raise SqlError("22023", "cannot use special role specifier in DROP ROLE")
     return st.RoleStatement(
         action="drop",
-        names=tuple(role.name for role in node.roles),
+        names=tuple(role.name for role in paced(node.roles)),
         options={},
         if_exists=node.if_exists,
     )
@@ -381,7 +381,7 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
     tables: list[int] = []
     named: list[int] = []
     not_tables: list[str] = []
-    for reference, columns in node.relations:
+    for reference, columns in paced(node.relations):
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         _maintainable(node, relation, columns)
         named.append(relation.oid)
@@ -603,10 +603,10 @@ def explain_options(options: Sequence[ast.Option]) -> dict[str, str]:
 
 def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
     """LOCK TABLE of stored tables and views. Raises SqlError 42P01, 42809; 0A000 for catalog relations."""
-    tables: list[int] = []
-    partitions: list[int] = []
+    tables: dict[int, None] = {}
+    partitions: dict[int, None] = {}
     beneath: dict[tuple[int, int], None] = {}
-    for reference in node.relations:
+    for reference in paced(node.relations):
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         if relation.kind == "m":
             raise SqlError(
@@ -618,14 +618,13 @@ def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
             raise not_supported(
                 f'LOCK TABLE of "{relation.name}", which is not a stored table', span=node.span
             )
-        if relation.oid not in tables:
-            tables.append(relation.oid)
+        tables[relation.oid] = None
         divided = [] if reference.only else [relation]
         if relation.kind == "v":
             divided = _read_by(context, relation, beneath)
         for table in divided:
             below = descendants(table, context.catalog) if table.kind == "p" else ()
-            partitions += [part.oid for part in below if part.oid not in partitions]
+            partitions.update((part.oid, None) for part in below)
             context.versions.update((part.oid, part.version) for part in below)
     return st.LockTable(
         tables=tuple(tables),
@@ -657,7 +656,7 @@ def _read_by(
 def bind_set_constraints(context: BindContext, node: ast.SetConstraints) -> st.SetConstraints:
     """SET CONSTRAINTS: names are resolved when it runs. Raises SqlError 0A000 for another database's."""
     names: list[tuple[str, str]] = []
-    for name in node.names:
+    for name in paced(node.names):
         if len(name) > 2 and context.database and name[0] != context.database:
             raise SqlError("0A000", f'cross-database references are not implemented: "{".".join(name)}"')
         names.append((name[-2] if len(name) > 1 else "", name[-1]))

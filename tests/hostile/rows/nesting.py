@@ -120,6 +120,13 @@ ROWS = (
         f"CREATE TEMP TABLE parts{i} PARTITION OF parts FOR VALUES IN ({','.join(str(i * 100 + j) for j in range(20))})" for i in range(n)),
         short=35, full=1000),
     Row(name="GRANT to many", sql=lambda n: "GRANT SELECT ON numbers TO " + ",".join(["postgres"] * n), short=3000, full=300_000),
+    Row(name="GRANT on many", sql=lambda n: "GRANT USAGE ON SCHEMA " + ",".join(["public"] * n) + " TO postgres", short=1500, full=300_000),
+    Row(name="DROP ROLE of many", sql=lambda n: "DROP ROLE IF EXISTS " + ",".join(f"nobody{i}" for i in range(n)), short=6000, full=100_000),
+    Row(name="DROP SCHEMA of many", sql=lambda n: "DROP SCHEMA IF EXISTS " + ",".join(f"nothing{i}" for i in range(n)), short=5000, full=100_000),
+    Row(name="default privileges of many", sql=lambda n: "ALTER DEFAULT PRIVILEGES FOR ROLE " + ",".join(["postgres"] * n) +
+        " REVOKE SELECT ON TABLES FROM PUBLIC", short=8000, full=300_000),
+    Row(name="ALTER TABLE of many actions", sql=lambda n: "ALTER TABLE numbers " + ",".join(["ADD COLUMN IF NOT EXISTS id int"] * n), short=4000,
+        full=50_000),
     Row(name="DROP of many", sql=lambda n: "DROP TABLE IF EXISTS " + ",".join(f"nothing{i}" for i in range(n)), short=2000, full=50_000),
     Row(name="COMMENT of a megabyte", sql=lambda n: f"COMMENT ON TABLE numbers IS '{'x' * n}'", short=1_800_000, full=100_000_000, expect="done 53200"),
     Row(name="an enum of many", sql=lambda n: "CREATE TYPE pg_temp.many AS ENUM (" + ",".join(f"'e{i}'" for i in range(n)) + ")", short=3000,

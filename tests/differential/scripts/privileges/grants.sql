@@ -142,3 +142,27 @@ revoke all on schema hf_s, public from hf_a, hf_b;
 drop schema hf_s cascade;
 drop role hf_a;
 drop role hf_b, hf_c;
+
+-- what is named more than once
+grant usage on schema public, public, public to public;
+create role twice_named;
+create table twice (a int, b int);
+grant select on twice, twice to twice_named, twice_named;
+revoke select on twice, twice from twice_named, twice_named;
+grant select (a), update (b) on twice, twice to twice_named with grant option;
+select attname, attacl from pg_attribute where attrelid = 'twice'::regclass and attnum > 0 order by attnum;
+revoke all on twice, twice from twice_named cascade;
+select attname, attacl from pg_attribute where attrelid = 'twice'::regclass and attnum > 0 order by attnum;
+revoke update (b), all on twice, twice from twice_named;
+create function twice_f() returns int language sql as 'select 1';
+revoke execute on function twice_f(), twice_f() from public, public;
+grant execute on function twice_f(), twice_f() to twice_named;
+select proacl from pg_proc where proname = 'twice_f';
+alter default privileges for role twice_named, twice_named revoke execute on functions from public, public;
+select defaclrole::regrole, defaclobjtype, defaclacl from pg_default_acl where defaclrole = 'twice_named'::regrole;
+reassign owned by twice_named, twice_named to current_user;
+drop owned by twice_named, twice_named;
+drop table twice, twice;
+drop function twice_f();
+drop role twice_named, twice_named;
+drop role if exists twice_named, twice_named;
