@@ -281,15 +281,18 @@ class AlterAction(Node):
     ``kind`` is PostgreSQL's action in lower case with blanks: "add column", "drop column", "add constraint",
     "drop constraint", "column default", "set not null", "drop not null", "alter column type", "change owner", "set rel options",
     ... (AlterTableType without its prefix). ``definition``: ColumnDef, Constraint, default expression, or None. ``word``: of
-    SET STORAGE and SET COMPRESSION; ``number``: of an index's column; ``of_type``: of OF.
+    SET STORAGE and SET COMPRESSION, the letter of REPLICA IDENTITY, whose index is the ``name``; ``number``: of an index's column; ``value``:
+    of SET STATISTICS; ``of_type``: of OF; ``parent``: of INHERIT.
     """
 
     kind: str
     name: str = ""
     word: str = ""
     number: int = 0
+    value: int = 0
     definition: Node | None = None
     of_type: TypeName | None = None
+    parent: TableRef | None = None
     options: tuple[Option, ...] = ()
     role: Role | None = None
     cascade: bool = False

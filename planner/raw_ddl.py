@@ -243,7 +243,8 @@ class DdlReader(DmlReader):
         definition: ast.Node | None = None
         options: tuple[ast.Option, ...] = ()
         of_type: ast.TypeName | None = None
-        word = ""
+        word, name, value = "", body.get("name", ""), 0
+        parent: ast.TableRef | None = None
         raw = body.get("def")
         if raw is not None:
             for key, inner in raw.items():
@@ -255,6 +256,12 @@ class DdlReader(DmlReader):
                     of_type = self.type_name(inner)
                 elif key == "String":
                     word = inner.get("sval", "")
+                elif key == "Integer":
+                    value = inner.get("ival", 0)
+                elif key == "ReplicaIdentityStmt":
+                    word, name = inner["identity_type"], inner.get("name", "")
+                elif key == "RangeVar":
+                    parent = self.table(inner)
                 elif key == "PartitionCmd":
                     bound = inner.get("bound")
                     definition = ast.PartitionAction(
@@ -273,11 +280,13 @@ class DdlReader(DmlReader):
         role = body.get("newowner")
         return ast.AlterAction(
             kind=kind,
-            name=body.get("name", ""),
+            name=name,
             number=body.get("num", 0),
+            value=value,
             word=word,
             definition=definition,
             of_type=of_type,
+            parent=parent,
             options=options,
             role=None if role is None else self._role(role),
             cascade=body.get("behavior") == "DROP_CASCADE",

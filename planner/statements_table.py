@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from planner import ast
 from planner.catalog import ColumnDef, IndexMethod, PartitionBound, PartitionKey, SequenceDef
@@ -46,6 +46,8 @@ class ColumnSpec:
         None  # a default that names what the statement makes, bound once that is there
     )
     dims: int = 0
+    storage: str = ""
+    compression: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,6 +398,38 @@ class SetOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TuneColumn:
+    """SET STATISTICS, STORAGE, COMPRESSION and options of a column: what changes of its ``ColumnDef``; ``below``: in partitions, too."""
+
+    column: str
+    changes: Mapping[str, Any]
+    below: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneIndexKey:
+    """ALTER INDEX ... SET STATISTICS of a key, by its place from 0."""
+
+    position: int
+    statistics: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkClustered:
+    """CLUSTER ON an index, by oid; 0: SET WITHOUT CLUSTER."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetReplicaIdentity:
+    """REPLICA IDENTITY; ``index``: of USING INDEX, by oid."""
+
+    identity: Literal["d", "n", "f", "i"]
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetPersistence:
     """SET LOGGED (``p``) and UNLOGGED (``u``): what the catalog says; every table is logged."""
 
@@ -439,6 +473,10 @@ AlterAction: TypeAlias = (
     | AlterColumnTypes
     | AlterOwner
     | SetOptions
+    | TuneColumn
+    | TuneIndexKey
+    | MarkClustered
+    | SetReplicaIdentity
     | SetPersistence
     | SetSchema
     | SetOfType

@@ -113,7 +113,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "relrowsecurity": item.row_security, "relforcerowsecurity": item.force_row_security,
         "relpersistence": item.persistence, "relkind": "I" if table is not None and table.kind == "p" else item.kind, "relnatts": len(item.numbers),
         "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind in "vm",
-        "relispopulated": item.populated, "relreplident": "d" if is_table and not item.virtual else "n",
+        "relispopulated": item.populated, "relreplident": item.replica_identity if is_table and not item.virtual else "n",
         "relfrozenxid": 3 if is_table and item.kind != "p" else 0,
         "relminmxid": 1 if is_table and item.kind != "p" else 0,
         "reloptions": tuple(options) or None,
@@ -236,6 +236,7 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                 }  # fmt: skip
         index = _index_of(item, acls.catalog) if item.kind == "i" and acls is not None else None
         kept = {} if index is None or acls is None else _kept_types(item, index, acls.catalog)
+        targets = () if index is None else index.statistics
         for column in item.columns:
             if column.hidden:
                 continue
@@ -251,16 +252,18 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
             yield {
                 "attrelid": item.oid, "attname": column.name,
                 "atttypid": 0 if dropped else domain or column.type.oid,
-                "attstattarget": -1, "attlen": length, "attnum": column.attnum,
+                "attstattarget": targets[column.attnum - 1] if column.attnum <= len(targets) else column.statistics,
+                "attlen": length, "attnum": column.attnum,
                 "attndims": column.dims if column.dims >= 0 else int(is_array),
                 "attcacheoff": -1, "atttypmod": -1 if domain else column.type.typmod, "attbyval": by_value, "attalign": align,
-                "attstorage": storage, "attnotnull": column.not_null,
+                "attstorage": column.storage or storage, "attcompression": column.compression, "attnotnull": column.not_null,
                 "atthasdef": column.default_sql is not None and not column.identity and not dropped,
                 "atthasmissing": _has_missing(item, column), "attmissingval": _missing(item, column, acls),
                 "attisdropped": dropped, "attislocal": dropped or not item.partition_of,
                 "attinhcount": int(bool(item.partition_of) and not dropped), "attcollation": collation,
                 "attidentity": column.identity, "attgenerated": "" if dropped or item.kind == "i" else column.generated,
                 "attacl": _column_acl(item, column.attnum, acls),
+                "attoptions": tuple([f"{name}={text}" for name, text in column.options.items()]) or None,
             }  # fmt: skip
 
 
@@ -353,7 +356,8 @@ def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
             "indnatts": len(index.attnums) + len(index.include), "indnkeyatts": len(index.attnums),
             "indisunique": index.unique, "indnullsnotdistinct": index.nulls_not_distinct,
             "indisprimary": index.primary, "indimmediate": not index.deferrable, "indisvalid": index.valid,
-            "indisready": True, "indislive": True,
+            "indisready": True, "indislive": True, "indisclustered": index.clustered,
+            "indisreplident": index.replica_identity,
             "indisexclusion": any(c.kind == "x" and c.index_oid == index.oid for c in item.constraints),
             "indkey": index.key_columns + index.include,
             "indexprs": ", ".join(text for text in index.expressions if text) or None,

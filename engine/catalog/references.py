@@ -188,7 +188,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
         **_PLACED,
         **_all(
             _nothing, "kind", "row_security", "force_row_security", "keys_off", "version", "virtual", "view_path",
-            "persistence", "options", "populated", "source_oid",
+            "persistence", "options", "populated", "source_oid", "replica_identity",
         ),
         **_all(_parts, "columns", "indexes", "constraints", "triggers", "policies", "statistics"),
         **_all(_oid, "table_oid", "partition_of", "of_type"),
@@ -196,8 +196,8 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
     },
     ColumnDef: {
         **_all(
-            _nothing, "attnum", "name", "not_null", "dropped", "missing_value", "collation", "storage", "identity",
-            "generated", "hidden", "dims",
+            _nothing, "attnum", "name", "not_null", "dropped", "missing_value", "collation", "storage", "compression",
+            "statistics", "options", "identity", "generated", "hidden", "dims",
         ),
         "type": _type, "default_sql": _text, "domain": _oid,
     },
@@ -205,7 +205,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
         **_all(
             _nothing, "oid", "name", "attnums", "unique", "primary", "method", "nulls_not_distinct", "descending",
             "nulls_first", "include", "constraint_oid", "deferrable", "written", "key_names", "opclasses", "collations",
-            "options", "valid",
+            "options", "valid", "statistics", "clustered", "replica_identity",
         ),
         "expressions": _texts, "where_sql": _text, "parent": _oid,
     },

@@ -35,6 +35,7 @@ from engine.ddl.policies import set_row_security
 from engine.ddl.rewrite import RowCheck, store_definition, validate_checks
 from engine.ddl.roles import shown_name
 from engine.ddl.temporary import refuse_temporary_move
+from engine.ddl.tuning import tune
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sequences.define import add_identity, drop_identity, set_identity
@@ -72,7 +73,8 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
         if not isinstance(action, st.SetSchema):  # which changes a name
             refuse_change(session, relation, "ALTER TABLE")
         await _apply(session, plan, relation, action)
-        if relation.kind == "p" and not statement.only:
+        # what is not a CHECK goes from partitions by what depends on it; a CHECK is refused to go from one alone
+        if relation.kind == "p" and (not statement.only or isinstance(action, st.DropConstraint)):
             await _below(session, plan, relation, action)
         elif relation.kind == "p" and isinstance(action, st.AddKey):
             await stands_alone(session, relation)
@@ -106,8 +108,10 @@ async def _below(session: Session, plan: Plan, before: RelationDef, action: st.A
     if not isinstance(
         action,
         st.DropColumn | st.DropConstraint | st.SetDefault | st.AlterColumnTypes | st.SetNotNull | st.EnableTriggers
-        | st.ValidateConstraint | st.AlterConstraint | st.DropExpression,
+        | st.ValidateConstraint | st.AlterConstraint | st.DropExpression | st.TuneColumn,
     ):  # fmt: skip
+        return
+    if isinstance(action, st.TuneColumn) and not action.below:
         return
     for child in session.catalog.partitions_of(parent.oid):
         refuse_change(session, child, "ALTER TABLE")
@@ -208,6 +212,8 @@ async def _apply(session: Session, plan: Plan, relation: RelationDef, action: st
             await _change_owner(session, relation, named_role(session, action.role).oid)
         case st.SetOptions():
             await _set_options(session, relation, action.options)
+        case st.TuneColumn() | st.TuneIndexKey() | st.MarkClustered() | st.SetReplicaIdentity():
+            await tune(session, relation, action)
         case st.SetPersistence():
             await _set_persistence(session, relation, action.persistence)
         case st.SetSchema():

@@ -117,6 +117,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         generated=spec.generated,
         domain=domain_named(spec.type),
         dims=spec.dims,
+        compression=spec.compression,
     )
     before = session.catalog
     changed = replace(relation, columns=(*relation.columns, column))
@@ -460,6 +461,8 @@ async def _retyped(session: Session, relation: RelationDef, action: st.ColumnRet
         dims=action.dims,
         default_sql=column.default_sql if column.identity else action.default_sql,
         collation=action.collation,
+        storage="",  # the new type's
+        compression="",
     )
     rewrites = bool(
         action.rewrites or column.generated or physical_type(column.type) != physical_type(after.type)

@@ -157,6 +157,8 @@ def new_table(
                 generated=column.generated,
                 domain=domain_named(column.type),
                 dims=column.dims,
+                storage=column.storage,
+                compression=column.compression,
             )
             for number, column in enumerate(table.columns, 1)
         ),

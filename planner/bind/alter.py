@@ -13,7 +13,7 @@ from typing import Final, Literal, cast
 from pgwire.give_way import give_way
 from planner import ast
 from planner import statements as st
-from planner.bind.alter_partition import bind_partition_action, refuse_for_partitions
+from planner.bind.alter_partition import bind_partition_action, refuse_for_partitions, refuse_rename_alone
 from planner.bind.alter_storage import (
     HARMLESS_ACTIONS,
     OPTION_ACTIONS,
@@ -21,6 +21,7 @@ from planner.bind.alter_storage import (
     check_harmless,
     column_named,
 )
+from planner.bind.alter_tuning import TUNING_ACTIONS, bind_tuning
 from planner.bind.composite import bind_alter_composite, bind_rename_attribute
 from planner.bind.context import BindContext
 from planner.bind.domain import bind_rename_constraint
@@ -77,7 +78,7 @@ _PERSISTENCE: dict[str, Literal["p", "u"]] = {"set logged": "p", "set un logged"
 _SEQUENCE_ACTIONS = frozenset(("change owner", *_PERSISTENCE))
 _MATVIEW_ACTIONS = _VIEW_ACTIONS | frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set compression", "cluster on", "drop cluster",
-     "set table space")
+     "replica identity", "set table space")
 )  # fmt: skip
 _INDEX_ACTIONS = _VIEW_ACTIONS | {"set table space", "set statistics", "attach partition"}
 _ACTIONS = {"i": _INDEX_ACTIONS, "m": _MATVIEW_ACTIONS, "S": _SEQUENCE_ACTIONS, "v": _OWN_VIEW_ACTIONS}
@@ -333,11 +334,44 @@ def _action(
         return of, replace(relation, of_type=of.type)
     if kind in TRIGGER_ACTIONS:
         return bind_enable(relation, kind, action.name), relation
+    if kind in TUNING_ACTIONS:
+        return bind_tuning(context, relation, action)
     if kind in HARMLESS_ACTIONS:
-        check_harmless(relation, action)
+        check_harmless(action)
         return None, relation
+    if kind in ("add inherit", "drop inherit") and action.parent is not None:
+        raise _inheritance(context, relation, action.parent, added=kind == "add inherit")
+    if kind in _RULE_ACTIONS:  # there are none but those that views are
+        raise SqlError("42704", f'rule "{action.name}" for relation "{relation.name}" does not exist')
     word = _ACTION_WORDS.get(kind, kind.upper())
     raise not_supported(f"ALTER TABLE ... {word}", span=action.span)
+
+
+_RULE_ACTIONS: Final = frozenset(("enable rule", "disable rule", "enable always rule", "enable replica rule"))
+
+
+def _inheritance(
+    context: BindContext, relation: RelationDef, parent: ast.TableRef, *, added: bool
+) -> SqlError:
+    """Return what is wrong with INHERIT or NO INHERIT: no table inherits from another."""
+    if relation.partition_of:
+        return SqlError("42809", "cannot change inheritance of a partition")
+    if added and relation.kind == "p":
+        return SqlError("42809", "cannot change inheritance of partitioned table")
+    above = context.relation(parent.schema, parent.name, catalog=parent.catalog)
+    if added and above.kind == "p":
+        return SqlError("42809", f'cannot inherit from partitioned table "{above.name}"')
+    if added and above.partition_of:
+        return SqlError("42809", "cannot inherit from a partition")
+    if added and above.oid == relation.oid:
+        return SqlError(
+            "42P07",
+            "circular inheritance not allowed",
+            detail=f'"{above.name}" is already a child of "{relation.name}".',
+        )
+    if added:
+        return not_supported("ALTER TABLE ... INHERIT", span=parent.span)
+    return SqlError("42P01", f'relation "{above.name}" is not a parent of relation "{relation.name}"')
 
 
 def _drop_expression(
@@ -534,9 +568,13 @@ def bind_rename(
             raise SqlError("42809", f'cannot rename columns of relation "{relation.name}"')
         if inner[node.what] == "column":
             _renamed_column(relation, node.old)
+            if node.relation.only:
+                refuse_rename_alone(context, relation, "column", node.old)
             if relation.kind in "rmp":  # views have no system columns
                 check_column_name(node.new)
             return st.Rename(what="column", relation=relation.oid, old=node.old, new=node.new)
+        if node.relation.only:
+            refuse_rename_alone(context, relation, "constraint", node.old)
         return st.Rename(what="constraint", relation=relation.oid, old=node.old, new=node.new)
     if relation.kind not in _KINDS[node.what]:
         raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')

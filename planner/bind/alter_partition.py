@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
@@ -103,14 +105,44 @@ def refuse_for_partitions(
             "cannot drop column from only the partitioned table when partitions exist",
             hint="Do not specify the ONLY keyword.",
         )
-    if kind in ("alter column type", "set not null", "drop not null", "drop constraint", "drop expression"):
-        raise not_supported(f"ALTER TABLE ONLY of a partitioned table: {kind.upper()}", span=action.span)
+    _of_one_alone(context, relation, action)
     if kind == "add constraint" and isinstance(action.definition, ast.Constraint):
         what = action.definition.kind
         if what == "check":
             raise SqlError("42P16", "constraint must be added to child tables too")
         if what == "primary key":
-            _demand_not_null(context, relation, action.definition)
+            _demand_not_null(context, relation, action.definition.columns)
+
+
+def _of_one_alone(context: BindContext, relation: RelationDef, action: ast.AlterAction) -> None:
+    """Raise SqlError 42P16, 0A000 for what ALTER TABLE ONLY may not change in a table whose partitions would then differ from it."""
+    column = next((c for c in relation.live if c.name == action.name), None)
+    removed = "cannot remove constraint from only the partitioned table when partitions exist"
+    hint = "Do not specify the ONLY keyword."
+    if action.kind == "drop constraint":
+        checks = [c.name for c in relation.constraints if c.kind == "c"]
+        if action.name in checks:
+            raise SqlError("42P16", removed, hint=hint)
+    elif column is None:
+        return
+    elif action.kind == "alter column type":
+        raise SqlError(
+            "42P16", f'type of inherited column "{column.name}" must be changed in child tables too'
+        )
+    elif action.kind == "set not null" and not column.not_null:
+        _demand_not_null(context, relation, (column.name,))
+    elif action.kind == "drop not null" and column.not_null:
+        raise SqlError("42P16", removed, hint=hint)
+    elif action.kind == "drop expression":
+        raise SqlError("0A000", "ALTER TABLE / DROP EXPRESSION must be applied to child tables too")
+
+
+def refuse_rename_alone(context: BindContext, relation: RelationDef, what: str, name: str) -> None:
+    """Raise SqlError 42P16 for ALTER TABLE ONLY ... RENAME of a column or CHECK that partitions have, too."""
+    if relation.kind != "p" or not context.catalog.partitions_of(relation.oid):
+        return
+    if what == "column" or any(c.name == name and c.kind == "c" for c in relation.constraints):
+        raise SqlError("42P16", f'inherited {what} "{name}" must be renamed in child tables too')
 
 
 def _constraint_of_partitioned(relation: RelationDef, made: ast.Constraint, *, only: bool) -> None:
@@ -132,9 +164,9 @@ def _constraint_of_partitioned(relation: RelationDef, made: ast.Constraint, *, o
         )
 
 
-def _demand_not_null(context: BindContext, relation: RelationDef, key: ast.Constraint) -> None:
-    """Raise SqlError 42P16 where a column of a partitioned table's own primary key may be NULL in a partition."""
-    for name in key.columns:
+def _demand_not_null(context: BindContext, relation: RelationDef, names: Sequence[str]) -> None:
+    """Raise SqlError 42P16 where a column that a partitioned table alone is to have NOT NULL may be NULL in a partition."""
+    for name in names:
         column = next((c for c in relation.live if c.name == name), None)
         if column is None or column.not_null:
             continue

@@ -148,22 +148,26 @@ def check_storage_options(options: Iterable[ast.Option], kind: str) -> dict[str,
     return result
 
 
+def check_number(name: str, text: str, bounds: tuple[float, float], *, real: bool) -> None:
+    """Refuse what is no number, or out of bounds: 22023."""
+    low, high = bounds
+    try:
+        number = float(text) if real else int(text)
+    except ValueError:
+        word = "floating point" if real else "integer"
+        raise SqlError("22023", f'invalid value for {word} option "{name}": {text}') from None
+    if not low <= number <= high:
+        shown = (f"{low:.6f}", f"{high:.6f}") if real else (f"{low:.0f}", f"{high:.0f}")
+        raise SqlError(
+            "22023",
+            f'value {text} out of bounds for option "{name}"',
+            detail=f'Valid values are between "{shown[0]}" and "{shown[1]}".',
+        )
+
+
 def _checked(name: str, text: str, rule: Rule) -> str:
     if isinstance(rule, tuple):
-        low, high = rule
-        real = name.endswith(("_scale_factor", "_delay"))
-        try:
-            number = float(text) if real else int(text)
-        except ValueError:
-            word = "floating point" if real else "integer"
-            raise SqlError("22023", f'invalid value for {word} option "{name}": {text}') from None
-        if not low <= number <= high:
-            bounds = (f"{low:.6f}", f"{high:.6f}") if real else (f"{low:.0f}", f"{high:.0f}")
-            raise SqlError(
-                "22023",
-                f'value {text} out of bounds for option "{name}"',
-                detail=f'Valid values are between "{bounds[0]}" and "{bounds[1]}".',
-            )
+        check_number(name, text, rule, real=name.endswith(("_scale_factor", "_delay")))
     elif isinstance(rule, frozenset):
         if text.lower() not in rule:
             raise SqlError(

@@ -81,8 +81,10 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
         parts.commented.append(relation.oid)
     for column in relation.live:
         spec = st.ColumnSpec(
-            name=column.name, type=column.declared, not_null=column.not_null, collation=column.collation
-        )
+            name=column.name, type=column.declared, not_null=column.not_null, collation=column.collation,
+            storage=column.storage if every or "storage" in words else "",
+            compression=column.compression if every or "compression" in words else "",
+        )  # fmt: skip
         if column.generated:
             if every or "generated" in words:
                 spec = replace(spec, generated="s", default_sql=column.default_sql)
@@ -335,7 +337,8 @@ def inherited_columns(parent: RelationDef) -> list[st.ColumnSpec]:
         found.append(
             st.ColumnSpec(
                 name=column.name, type=column.declared, not_null=column.not_null, default_sql=sql,
-                collation=column.collation, generated=column.generated,
+                collation=column.collation, generated=column.generated, storage=column.storage,
+                compression=column.compression,
             )
         )  # fmt: skip
     return found

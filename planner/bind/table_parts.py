@@ -23,8 +23,9 @@ from planner.bind.stored import bind_check_expr, bind_default, with_oids
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef
 from planner.collations import type_collation
 from planner.deparse import deparse_expr
-from planner.domains import domain_named, is_domain, plain_type
+from planner.domains import base_oid, domain_named, is_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
+from planner.facts import facts
 from planner.opclass import check_indexable
 from planner.query import CTID, TABLEOID, Const, Expr
 from planner.scope import SYSTEM_COLUMNS
@@ -182,8 +183,7 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
     """Bind a column definition into ``parts``; its constraints become keys and checks of the table."""
     check_column_name(node.name)
     type_ = column_type(context, node)
-    if node.compression not in ("", "pglz", "lz4", "default"):
-        raise SqlError("22023", f'invalid compression method "{node.compression}"')
+    compression = check_compression(node.compression, type_.oid)
     serial = _serial_type(node) is not None
     null: bool | None = False if serial else None
     default: ast.Constraint | None = None
@@ -269,6 +269,7 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
         sequence=sequence,
         late=late,
         dims=node.dims,
+        compression=compression,
     )
     parts.columns.append(spec)
     parts.spans.append(node.span)
@@ -467,6 +468,18 @@ def check_key_columns(key: st.KeySpec, columns: Sequence[ColumnDef], span: Span 
             check_indexable(column.declared.oid, "btree")
 
 
+def check_compression(word: str, type_oid: int) -> str:
+    """Return how pg_attribute calls COMPRESSION (p, l; "" for the default). Raises SqlError 22023, 0A000 for a type that is never compressed."""
+    if word in ("", "default"):
+        return ""
+    if word not in ("pglz", "lz4"):
+        raise SqlError("22023", f'invalid compression method "{word}"')
+    fact = facts().types.get(base_oid(type_oid))
+    if fact is not None and fact.length != -1:
+        raise SqlError("0A000", f"column data type {format_type(type_oid)} does not support compression")
+    return word[0]
+
+
 def check_clusterable(relation: RelationDef, name: str) -> None:
     """Raise 0A000 where a table cannot be clustered on an index of it."""
     index = next((index for index in relation.indexes if index.name == name), None)
@@ -474,6 +487,8 @@ def check_clusterable(relation: RelationDef, name: str) -> None:
         raise SqlError(
             "0A000", f'cannot cluster on index "{name}" because access method does not support clustering'
         )
+    if index is not None and index.where_sql:
+        raise SqlError("0A000", f'cannot cluster on partial index "{name}"')
 
 
 def bound_checks(

@@ -132,6 +132,22 @@ def xid_age(session: EvalSession, xid: int) -> int:
 # --- properties -----------------------------------------------------------------------------------
 
 
+def replica_identity_index(session: EvalSession, oid: int) -> int | None:
+    """SQL's ``pg_get_replica_identity_index``: the index of REPLICA IDENTITY USING INDEX, the primary key by default."""
+    table = session.catalog.relation_by_oid(oid)
+    if table is None or table.replica_identity not in ("d", "i"):
+        return None
+    by_default = table.replica_identity == "d"
+    return next(
+        (
+            i.oid
+            for i in table.indexes
+            if (i.primary and not i.deferrable if by_default else i.replica_identity)
+        ),
+        None,
+    )
+
+
 def filenode(session: EvalSession, oid: int) -> int | None:
     """SQL's ``pg_relation_filenode``: the oid itself where something is stored, else NULL."""
     relation = session.catalog.relation_by_oid(oid)
@@ -507,7 +523,8 @@ def _register() -> None:
         "pg_show_all_file_settings()", "pg_event_trigger_dropped_objects()",
     ):  # fmt: skip
         python(signature, lambda *_: iter(()))
-    python("pg_get_replica_identity_index(regclass)", lambda oid: None)
+    session_form("pg_get_replica_identity_index(regclass)", replica_identity_index)
+    python("pg_column_compression(any)", lambda value: None)  # nothing is compressed by value
     python("pg_collation_actual_version(oid)", lambda oid: None)
     python("pg_database_collation_actual_version(oid)", lambda oid: None)
     for nothing in (

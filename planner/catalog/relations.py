@@ -24,7 +24,8 @@ class ColumnDef:
     ``attnum`` is its id, from 1, never changed or used again: rows have its value at ``attnum - 1``, parts as ``c<attnum>``. What SQL calls
     its attribute number is ``RelationDef.number``, the same where no index keeps columns. ``type`` is plain (``planner.domains``); ``domain`` is the oid of the domain, or array of domains, that it was declared
     as, 0 for none. ``dims``: how many pairs of brackets its type was written with, 0 for what a query or another table gave it, -1 where that
-    was not kept (catalogs of before). ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps, or
+    was not kept (catalogs of before). ``storage`` (p, e, m, x; "" for its type's), ``compression`` (p, l, "" for none), ``statistics`` (-1: by
+    default) and ``options`` are kept for who asks, and change nothing. ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps, or
     kept, for itself; nobody sees it, and it has no attribute number.
     """
 
@@ -38,6 +39,9 @@ class ColumnDef:
     missing_value: object = None
     collation: int = 0
     storage: str = ""
+    compression: str = ""
+    statistics: int = -1
+    options: Mapping[str, str] = field(default_factory=dict)
     identity: str = ""
     generated: str = ""
     hidden: bool = False
@@ -59,7 +63,8 @@ class IndexDef:
     for an expression; ``expressions``: their canonical texts, "" for columns; ``where_sql``: that of the condition;
     ``key_names``: what pg_attribute calls the keys. All but ``where_sql`` are empty for plain indexes. ``opclasses``: the
     operator class of each key, "" for the default one; empty where all are. ``collations``: likewise the oid of each key's
-    collation, 0 for the one that its column or type has. ``options``: WITH (...) as written, which has no effect.
+    collation, 0 for the one that its column or type has. ``options``: WITH (...) as written, ``statistics``: of each key (-1: by default), empty
+    where none was set, ``clustered``, ``replica_identity``: all without effect.
     """
 
     oid: int
@@ -83,6 +88,9 @@ class IndexDef:
     options: Mapping[str, str] = field(default_factory=dict)
     parent: int = 0  # the index of the partitioned table that this one is a part of
     valid: bool = True  # of a partitioned table's: whether every partition has one
+    statistics: tuple[int, ...] = ()
+    clustered: bool = False
+    replica_identity: bool = False
 
     @property
     def by_value(self) -> bool:
@@ -259,6 +267,8 @@ class RelationDef:
     bound: PartitionBound | None = None
     # of a typed table: the composite type whose attributes its columns are
     of_type: int = 0
+    # what a publication would tell of old rows: d(efault), n(othing), f(ull), i(ndex); there are none
+    replica_identity: Literal["d", "n", "f", "i"] = "d"
 
     @property
     def stored(self) -> bool:

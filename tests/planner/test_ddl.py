@@ -223,8 +223,12 @@ def test_a_default_follows_its_column_to_the_new_type() -> None:
     assert stored_default(made.default_sql, made.type) == Const(type=made.type, value="x")
 
 
-def test_storage_actions_are_checked_and_do_nothing() -> None:
-    assert alter("ALTER TABLE t ALTER a SET STATISTICS 10, ALTER b SET STORAGE MAIN") == ()
+def test_storage_actions_are_kept() -> None:
+    assert alter("ALTER TABLE t ALTER a SET STATISTICS 10, ALTER b SET STORAGE MAIN") == (
+        st.TuneColumn(column="a", changes={"statistics": 10}, below=True),
+        st.TuneColumn(column="b", changes={"storage": "m"}, below=True),
+    )
+    assert alter("ALTER TABLE t SET TABLESPACE pg_default") == ()
     assert alter("ALTER TABLE t SET (fillfactor = 70)") == (st.SetOptions(options={"fillfactor": "70"}),)
 
 
