@@ -38,24 +38,24 @@ Step: TypeAlias = Callable[[Named], Parts] | Loop
 # Raised errors travel through the engine as this prefix, SQLSTATE, colon, message.
 ERROR_MARK = "HF!"
 ERROR_END = "\x1f"
-ERROR_FIELD = "\x1e"  # between the message and its DETAIL and HINT, where there are such
+ERROR_FIELD = "\x1e"  # between the message and its DETAIL, HINT and CONTEXT, where there are such
 
 # In the text of a jsonb value: a string, or a number's zeros after the point that tell nothing; both groups are kept.
 JSON_ZEROS = r'("[^"\\]*(?:\\.[^"\\]*)*")|(\.[0-9]*[1-9])0+\b|\.0+\b'
 
 
 def error_text(error: DataError) -> str:
-    """Return the message of an error with its DETAIL and HINT, as ``error_of`` reads it."""
-    if error.detail is None and error.hint is None:
+    """Return the message of an error with its DETAIL, HINT and CONTEXT, as ``error_of`` reads it."""
+    if error.detail is None and error.hint is None and error.where is None:
         return error.message
-    return ERROR_FIELD.join((error.message, error.detail or "", error.hint or ""))
+    return ERROR_FIELD.join((error.message, error.detail or "", error.hint or "", error.where or ""))
 
 
 def error_of(sqlstate: str, text: str) -> SqlError:
     """Return the error whose ``error_text`` an engine has given back."""
-    message, _, fields = text.partition(ERROR_FIELD)
-    detail, _, hint = fields.partition(ERROR_FIELD)
-    return SqlError(sqlstate, message.strip(), detail=detail.strip() or None, hint=hint.strip() or None)
+    message, *fields = [field.strip() for field in text.split(ERROR_FIELD)]
+    detail, hint, where = (*[field or None for field in fields], None, None, None)[:3]
+    return SqlError(sqlstate, message, detail=detail, hint=hint, where=where)
 
 
 Labels = Callable[[int], Sequence[EnumLabel]]

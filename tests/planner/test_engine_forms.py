@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from planner import query as q
+from planner.errors import SqlError
 from planner.lower import expr
+from planner.lower.dialect import error_of, error_text
 from planner.lower.duckdb import DuckDialect
 from planner.lower.spark import SparkDialect
 from tests.planner.test_lifting import lowered
@@ -26,3 +30,14 @@ def test_an_expression_has_a_form_or_a_name_for_its_refusal() -> None:
     }
     assert kinds == set(expr._HANDLERS) | set(expr._REFUSED)
     assert not set(expr._HANDLERS) & set(expr._REFUSED)
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"detail": "d"}, {"hint": "h"}, {"where": "JSON data"}, {"detail": "d", "where": "w"}]
+)
+def test_an_error_comes_back_from_an_engine_with_all_its_fields(fields: dict[str, str]) -> None:
+    found = error_of("22P02", error_text(SqlError("22P02", "wrong", **fields)))
+    assert (found.sqlstate, found.message) == ("22P02", "wrong")
+    assert {name: getattr(found, name) for name in ("detail", "hint", "where")} == dict.fromkeys(
+        ("detail", "hint", "where")
+    ) | fields
