@@ -64,7 +64,7 @@ def file_state(error: OSError) -> str:
     return _OF_FILES.get(number or 0) or TROUBLES[said(number).kind]
 
 
-MOST_CHARACTERS: Final = 1 << 20
+MOST_BYTES: Final = 1 << 20
 """Of a text of a report."""
 
 Make = Callable[[Any, Catalog, Surroundings], ErrorReport]
@@ -318,13 +318,18 @@ _ABSENT: Final = frozenset(("3F000", "42704", "42883", "42P01"))
 
 
 def in_bounds(report: ErrorReport) -> ErrorReport:
-    """Return a report whose texts are cut after ``MOST_CHARACTERS``: they are copied as a whole, into the log too."""
+    """Return a report whose texts are cut after ``MOST_BYTES``: they are copied as a whole, into the log too."""
     long = {
-        name: text[:MOST_CHARACTERS] + "..."
+        name: text[:most] + "..."
         for name in ("message", "detail", "hint", "where", "internal_query")
-        if (text := getattr(report, name)) is not None and len(text) > MOST_CHARACTERS
+        if (text := getattr(report, name)) is not None and len(text) > (most := _most_of(text))
     }
     return replace(report, **long) if long else report
+
+
+def _most_of(text: str) -> int:
+    """Return how many characters are kept of a text of a report: others than ASCII take up to four bytes."""
+    return MOST_BYTES if text.isascii() else MOST_BYTES // 4
 
 
 _ABOUT_FILES: Final = ("XX001", "53", "57P01", "58")

@@ -175,7 +175,9 @@ def joined(texts: Sequence[str], separator: str = "") -> str:
         total += sum(map(len, texts[at : at + 4096]))
         if len(texts) > 4096:
             give_way()
-    if total < LONG and len(texts) < MANY_TEXTS:
+    if len(texts) < MANY_TEXTS and (
+        total < LONG // 4 or (total < LONG and separator.isascii() and all(map(str.isascii, texts)))
+    ):  # characters take up to four bytes
         return separator.join(texts)
     groups: Iterable[str] = _groups(texts, separator)
     widest = _ASCII

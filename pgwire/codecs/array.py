@@ -21,7 +21,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced
-from pgwire.long_arrays import LONG, listed, tupled
+from pgwire.long_arrays import LONG, holds, listed, tupled
 from pgwire.long_values import PIECE, cut_bytes, joined, joined_bytes, joined_up, replaced, run_end
 from pgwire.release import mind
 
@@ -425,6 +425,14 @@ _LENGTH: Final = struct.Struct(">i")
 
 def recv(data: bytes, element_oid: int, element: Callable[[bytes], Any]) -> Array:
     """Read the binary form; 42804 for another element type, 22P03 for a broken header, 54000 for bounds."""
+    items, lows = _received(data, element_oid, element)
+    return bounded(items, lows)
+
+
+def _received(
+    data: bytes, element_oid: int, element: Callable[[bytes], Any]
+) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """As ``recv``: the items, nested by their dimensions, and the lower bounds of these."""
     if len(data) < 12:
         raise DataError("08P01", "insufficient data left in message")
     count, flags, oid = _HEADER.unpack_from(data)
@@ -474,18 +482,18 @@ def recv(data: bytes, element_oid: int, element: Callable[[bytes], Any]) -> Arra
         at += size
     if at != len(data):
         raise DataError("22P03", "incorrect binary data format")
-    return bounded(nest(items, tuple(lengths)), tuple(lows))
+    return nest(items, tuple(lengths)), tuple(lows)
 
 
 def vector_receiver(element_oid: int, element: Callable[[bytes], int]) -> Callable[[bytes], Array]:
     """Return the reader of the binary form of int2vector or oidvector: arrays of one dimension that begin at 0."""
 
     def receive(data: bytes) -> Array:
-        value = recv(data, element_oid, element)
-        if value and (None in value or len(dimensions(value)) != 1 or lower_bounds(value, 1) != (0,)):
+        value, lows = _received(data, element_oid, element)
+        if value and (lows != (0,) or holds(value, None)):
             name = "oidvector" if element_oid == OID else "int2vector"
             raise DataError("22P03", f"invalid {name} data")
-        return plain(value)
+        return value
 
     return receive
 

@@ -28,6 +28,7 @@ _SPECIAL = {
     "nan": math.nan, "+nan": math.nan, "-nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf,
     "infinity": math.inf, "+infinity": math.inf, "-infinity": -math.inf,
 }  # fmt: skip
+_LONGEST = max(map(len, _SPECIAL))
 _F4 = struct.Struct(">f")
 _F8 = struct.Struct(">d")
 FLOAT4_MAX = _F4.unpack(b"\x7f\x7f\xff\xff")[0]
@@ -97,7 +98,7 @@ def _has_digit(body: str) -> bool:
 
 
 def _parse_rare(text: str, body: str, type_name: str) -> float:
-    special = _SPECIAL.get(body.lower())
+    special = _SPECIAL.get(body.lower()) if len(body) <= _LONGEST else None
     if special is not None:
         return special
     if _HEX.fullmatch(body):

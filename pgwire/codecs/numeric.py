@@ -32,6 +32,7 @@ _SPECIAL = {
     "nan": NAN, "inf": INFINITY, "+inf": INFINITY, "-inf": NEGATIVE_INFINITY,
     "infinity": INFINITY, "+infinity": INFINITY, "-infinity": NEGATIVE_INFINITY,
 }  # fmt: skip
+_LONGEST = max(map(len, _SPECIAL))
 _HEADER = struct.Struct(">hhHH")
 _NEGATIVE, _NAN, _PINF, _NINF = 0x4000, 0xC000, 0xD000, 0xF000
 
@@ -62,7 +63,7 @@ def parse(text: str, *, here: bool = False) -> Decimal:
     body = text.strip(_SPACE)
     match = _SYNTAX.fullmatch(body)
     if match is None or not (match[2] or match[3]):
-        special = _SPECIAL.get(body.lower())
+        special = _SPECIAL.get(body.lower()) if len(body) <= _LONGEST else None
         if special is None:
             raise invalid_syntax("numeric", text)
         return special

@@ -22,7 +22,7 @@ from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.text import int_of
 from pgwire.give_way import PACE, give_way, paced, paced_iter
 from pgwire.kept import LONG, kept
-from pgwire.long_values import encoded, in_order, joined, joined_up, run_end
+from pgwire.long_values import encoded, in_order, joined_up, run_end
 from pgwire.release import release
 
 Places: TypeAlias = tuple[int, ...]
@@ -212,7 +212,7 @@ class Scanner:
                 give_way()
         if not found:
             raise self.error()
-        return joined(found)
+        return joined_up(found)
 
     def _plain(self) -> str:
         found: list[str] = []
@@ -234,7 +234,7 @@ class Scanner:
                 give_way()
         if not found:
             raise self.error()
-        return joined(found)
+        return joined_up(found)
 
     def _places(self) -> list[int]:
         """Read ``1A,2,3C``."""

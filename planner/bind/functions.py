@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
+from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.bind.bodies import Wanted, bind_body, bind_called, check_body
@@ -22,6 +23,7 @@ from planner.bind.context import Arguments, BindContext, make_context
 from planner.bind.ddl import relations_named
 from planner.bind.dml import bind_insert
 from planner.bind.expr import bind_kept
+from planner.bind.funcs import MAX_ARGUMENTS
 from planner.bind.query import bind_query
 from planner.bind.renaming import renamed
 from planner.bind.stored import stored_context, table_range, with_oids
@@ -68,6 +70,8 @@ def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.C
         raise SqlError("42704", f'language "{language}" does not exist')
     schema = creation_schema_of(context, node.name)
     modes, names, types, defaults = parameters_of(context, node.parameters, "functions")
+    if sum(mode in "ibv" for mode in paced(modes)) > MAX_ARGUMENTS:
+        raise SqlError("54023", f"functions cannot have more than {MAX_ARGUMENTS} arguments")
     result, returns_set = _result(context, node, modes, types, language)
     if result == TRIGGER and types:
         raise SqlError(

@@ -13,6 +13,7 @@ from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
+from planner.bind.funcs import MAX_ARGUMENTS
 from planner.bind.functions import from_current, function_options, function_settings, written_type
 from planner.bind.utility import owner_name
 from planner.catalog import FunctionDef
@@ -36,6 +37,9 @@ def find_function(context: BindContext, what: str, named: ast.FunctionName) -> F
     built_in: list[int] = []
     wanted = None
     if named.parameters is not None:
+        if len(named.parameters) > MAX_ARGUMENTS:
+            many = "procedures" if what == "procedure" else "functions"
+            raise SqlError("54023", f"{many} cannot have more than {MAX_ARGUMENTS} arguments")
         wanted = [written_type(context, p.type) for p in named.parameters if p.mode in "ibv"]
         every = [written_type(context, p.type) for p in named.parameters]
     schema = context.own_schema(schema)

@@ -10,11 +10,13 @@ letters in the order of lists. Two are equal where that is equal.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from pgwire.codecs import array
 from pgwire.give_way import give_way, paced_iter
+from pgwire.long_values import run_end
 from planner.acl import EVERYBODY, LETTERS, AclItem, item_text, ordered, quoted_role
 from planner.builtins.hash import hash_uint32
 from planner.builtins.reg import named_input
@@ -106,14 +108,14 @@ def parse_item(text: str, oid_of: Callable[[str], int]) -> tuple[AclItem, bool]:
         if not name:
             raise SqlError("22P02", 'a name must follow the "/" sign')
         grantor = oid_of(name)
-    if text[at:].strip(_SPACES):
+    if _behind_spaces(text, at) < len(text):
         raise SqlError("22P02", "extra garbage at the end of the ACL specification")
     return AclItem(
         grantee=grantee, grantor=grantor, letters=ordered(letters), grantable=ordered(grantable)
     ), told
 
 
-_SPACES: Final = " \t\n\r\v\f"
+_SPACES: Final = re.compile(r"[ \t\n\r\v\f]*")
 
 
 def _is_letter(char: str) -> bool:
@@ -138,6 +140,8 @@ def _name(text: str, at: int) -> tuple[str, int]:
         else:
             break
         at += 1
+        if not at % _PACE:
+            give_way()
         if len(found) > _MOST_BYTES:
             raise SqlError(
                 "42622",
@@ -148,9 +152,7 @@ def _name(text: str, at: int) -> tuple[str, int]:
 
 
 def _behind_spaces(text: str, at: int) -> int:
-    while text[at : at + 1] and text[at] in _SPACES:
-        at += 1
-    return at
+    return run_end(_SPACES, text, at)
 
 
 # --- functions -------------------------------------------------------------------------------------

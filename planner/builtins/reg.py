@@ -18,7 +18,7 @@ from pgwire.codecs import array
 from pgwire.codecs.int import parse_oid
 from pgwire.codecs.invalid import quoting
 from pgwire.give_way import outside, paced
-from pgwire.long_values import joined, replaced, stripped
+from pgwire.long_values import joined, replaced, run_end, stripped
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, TextSearchDef, row_type_named
@@ -367,12 +367,15 @@ _MISSING = {
 }  # fmt: skip
 
 
+_DIGITS: Final = re.compile(r"[0-9]*")
+
+
 def reg_input(session: EvalSession | None, oid: int, text: str) -> int:
     """Read a reg* value: a number, ``-`` for 0, or a name."""
     bare = stripped(text, whitespace, True, True)
     if bare == "-":
         return 0
-    if bare.isascii() and bare.isdigit():
+    if bare and run_end(_DIGITS, bare, 0) == len(bare):
         return parse_oid(bare)
     return named_oid(session, oid, text)
 

@@ -14,9 +14,10 @@ import pytest
 
 from engine.connection.settings import Settings
 from engine.eager import eager
-from engine.errors import _TXN, report_of
+from engine.errors import _TXN, MOST_BYTES, in_bounds, report_of
 from engine.transaction.block_state import BlockEvent, BlockState, next_state, status_byte
 from engine.transaction.conflicts import Surroundings
+from pgwire.errors import ErrorReport
 from planner.errors import SqlError
 from tests.support.catalog import MemoryCatalog
 from txn import errors as txn_errors
@@ -182,6 +183,14 @@ def test_a_file_that_could_not_be_read_at_the_start_is_not_called_damaged() -> N
         )
         assert report.hint is not None
         assert "start the server again" in report.hint
+
+
+@pytest.mark.parametrize("letter", ["x", "\xe9", "\U0001f600"])
+def test_texts_of_reports_are_cut_by_their_bytes(letter: str) -> None:
+    long, short = letter * (2 * MOST_BYTES), letter * 100
+    report = in_bounds(ErrorReport(severity="ERROR", sqlstate="22P02", message=long, detail=short))
+    assert MOST_BYTES // 4 <= len(report.message.encode()) <= MOST_BYTES + 3
+    assert report.detail == short
 
 
 def test_a_deadlock_names_what_was_waited_for_and_what_was_run() -> None:

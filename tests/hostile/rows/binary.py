@@ -36,6 +36,10 @@ def _array(oid: int, element: bytes) -> Callable[[int], bytes]:
     return lambda n: struct.pack("!iiiii", 1, 0, oid, n, 1) + (struct.pack("!i", len(element)) + element) * n
 
 
+def _vector(oid: int, element: bytes) -> Callable[[int], bytes]:
+    return lambda n: struct.pack("!iiiii", 1, 0, oid, n, 0) + (struct.pack("!i", len(element)) + element) * n
+
+
 def _tsvector(n: int) -> bytes:
     words = [b"w%07d\0" % i + struct.pack("!HHH", 2, 1, 2) for i in range(n)]
     return struct.pack("!i", n) + b"".join(words)
@@ -66,6 +70,8 @@ _SENT = (
     ("text[]", _array(25, b"abc"), 150_000, 500_000),
     ("timestamp[]", _array(1114, struct.pack("!q", 1_234_567_890)), 150_000, 300_000),
     ("numeric[]", _array(1700, struct.pack("!HhHHHH", 2, 0, 0, 4, 1, 2)), 20_000, 300_000),
+    ("oidvector", _vector(26, struct.pack("!I", 77_777)), 1_000_000, 3_000_000),
+    ("int2vector", _vector(21, struct.pack("!h", 7)), 1_000_000, 3_000_000),
     ("varbit", lambda n: struct.pack("!i", n) + b"\xaa" * (n // 8), 2_400_000, 80_000_000),
     ("tsvector", _tsvector, 20_000, 70_000),
     ("tsquery", _tsquery, 20_000, 50_000),

@@ -83,4 +83,5 @@ ROWS = (
     Row(name="decompression", sql="SELECT length(repeat(repeat(repeat('x', 1000), 1000), <n>))", short=200, full=1000, expect=MEMORY),
     Row(name="an unnest of copies", sql="SELECT count(*) FROM unnest(array_fill(repeat('x', 100000), ARRAY[<n>])) s WHERE s || 'y' = 'z'",
         short=2000, full=100_000, executor="index", answer="0", expect=MEMORY),
+    Row(name="an aclitem of blanks", sql="SELECT (repeat(' ', <n>) || 'x')::aclitem", short=1_500_000, full=20_000_000, expect="22P02 53200"),
 )  # fmt: skip
