@@ -36,6 +36,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from pgwire.codecs.user_types import NAMES
+from pgwire.voice import VOICE, Severity, Tell
 from planner.builtins.large import METER
 from planner.errors import SqlError
 from txn.resident import resident_bytes
@@ -235,6 +236,7 @@ class Account:
         taken: bytes measured so far.
         promised: bytes of large values made since the last measurement.
         type_name: what messages to the session call a user's type; None for one that is not known.
+        hears: takes what functions have to say beside their results.
         decided: whether what the statement has done is durable: nobody is refused then, since what is left is its answer, which is sent in parts.
     """
 
@@ -245,6 +247,7 @@ class Account:
             "_mapped",
             "_measures",
             "decided",
+            "hears",
             "limit",
             "most",
             "promised",
@@ -266,6 +269,7 @@ class Account:
         self._measures = False
         self._arrow = 0  # what Arrow had when it had taken nothing
         self.type_name: Callable[[int], str | None] = lambda oid: None
+        self.hears: Tell = lambda severity, sqlstate, message: None
         self.decided: Callable[[], bool] = lambda: False
 
     # -- a slice -------------------------------------------------------------------------------------
@@ -515,6 +519,12 @@ def _room() -> int:
     return min(_statements.each, _statements.ceiling - _statements.has())
 
 
+def _tell(severity: Severity, sqlstate: str, message: str) -> None:
+    """Have the session that runs hear a notice; in a thread beside the loop nobody does."""
+    if _running is not None and get_ident() == _loop_thread:
+        _running.hears(severity, sqlstate, message)
+
+
 def _type_name(oid: int) -> str | None:
     """Return what the session that runs calls a user's type; None in a thread beside the loop. Short statements have none."""
     return _running.type_name(oid) if _running is not None and get_ident() == _loop_thread else None
@@ -527,6 +537,7 @@ def install(statements: Statements) -> None:
     return_large(statements.limit)
     METER.charge, METER.each, METER.room = _charge, statements.each, _room
     NAMES.find = _type_name
+    VOICE.tell = _tell
 
 
 class Charged(Awaitable[T]):

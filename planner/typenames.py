@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from pgwire.codecs.domain import VECTORS
 from pgwire.codecs.ranges import MULTIRANGES, RANGES
+from pgwire.voice import notice
 from planner import ast
 from planner.domains import is_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
@@ -189,12 +190,27 @@ def _numeric(oid: int, values: list[int], span: Span | None) -> int:
 
 
 def _time(oid: int, values: list[int], span: Span | None) -> int:
-    precision = _one(values, span)
+    return time_precision(oid, _one(values, span), span)
+
+
+def time_precision(oid: int, precision: int, span: Span | None) -> int:
+    """Return the modifier of a time or timestamp with a precision; a WARNING says where it is less than was asked for. Raises SqlError 22023."""
+    word = "TIMESTAMP" if oid in (TIMESTAMP, TIMESTAMPTZ) else "TIME"
+    zone = " WITH TIME ZONE" if oid in (TIMESTAMPTZ, TIMETZ) else ""
     if precision < 0:
-        word = "TIMESTAMP" if oid in (TIMESTAMP, TIMESTAMPTZ) else "TIME"
-        zone = " WITH TIME ZONE" if oid in (TIMESTAMPTZ, TIMETZ) else ""
         raise _invalid(f"{word}({precision}){zone} precision must not be negative", span)
-    return min(precision, MAX_TIME_PRECISION)
+    return _reduced(precision, f"{word}({precision}){zone}")
+
+
+def _reduced(precision: int, name: str) -> int:
+    if precision <= MAX_TIME_PRECISION:
+        return precision
+    notice(
+        f"{name} precision reduced to maximum allowed, {MAX_TIME_PRECISION}",
+        severity="WARNING",
+        sqlstate="22023",
+    )
+    return MAX_TIME_PRECISION
 
 
 def _interval(oid: int, values: list[int], span: Span | None) -> int:
@@ -209,7 +225,7 @@ def _interval(oid: int, values: list[int], span: Span | None) -> int:
         raise _invalid("invalid INTERVAL type modifier", span)
     if values[1] < 0:
         raise _invalid(f"INTERVAL({values[1]}) precision must not be negative", span)
-    return (mask << 16) | min(values[1], MAX_TIME_PRECISION)
+    return (mask << 16) | _reduced(values[1], f"INTERVAL({values[1]})")
 
 
 _TYPMOD_IN = {

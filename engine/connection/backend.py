@@ -84,6 +84,9 @@ class Connection:
         self._idle_limit = IdleLimit(self._end)
         self._tag = ""  # of the Query whose commit is waited for
         session.account.type_name = partial(other_type_name, session)
+        session.account.hears = lambda severity, sqlstate, message: session.notice(
+            message, severity=severity, sqlstate=sqlstate
+        )
         self._counted = False  # parameters of portals are among what the session keeps
         session.block.on_end.append(self._block_ended)
 

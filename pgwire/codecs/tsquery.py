@@ -24,6 +24,7 @@ from pgwire.give_way import PACE, give_way, paced, paced_iter
 from pgwire.kept import kept
 from pgwire.long_values import joined_up, run_end
 from pgwire.release import let_go, release
+from pgwire.voice import notice
 
 T = TypeVar("T")
 
@@ -225,11 +226,15 @@ def without_stops(items: Sequence[Item]) -> list[Item]:
     return out
 
 
-def made(items: list[Item]) -> bytes:
-    """Return the value of a query with places of stop words, whose items are nobody else's."""
+def made(items: list[Item], text: str) -> bytes:
+    """Return the value of a query with places of stop words, whose items are nobody else's; a notice says where nothing is left of ``text``."""
     cleaned: list[Item] = []
     try:
         cleaned = without_stops(items)
+        if not items:
+            notice(quoting("text-search query doesn't contain lexemes: ", text))
+        elif not cleaned:
+            notice("text-search query contains only stop words or doesn't contain lexemes, ignored")
         return pack(cleaned)
     finally:
         release(items, cleaned)
@@ -434,12 +439,12 @@ class _Web(_Reader):
 
 def read(text: str, expand: Expand) -> bytes:
     """Read a query in to_tsquery's syntax: 42601, 22023, 54000."""
-    return made(_Standard(text, expand, web=False).read())
+    return made(_Standard(text, expand, web=False).read(), text)
 
 
 def read_web(text: str, expand: Expand) -> bytes:
     """Read a query in websearch_to_tsquery's syntax."""
-    return made(_Web(text, expand, web=True).read())
+    return made(_Web(text, expand, web=True).read(), text)
 
 
 def parse(text: str) -> bytes:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final, Literal, cast
 
+from pgwire.voice import notice
 from planner import ast
 from planner import statements as st
 from planner.bind.alter_storage import column_named
@@ -67,7 +68,10 @@ def bind_tuning(
 def _target(value: int) -> int:
     if value < -1:
         raise SqlError("22023", f"statistics target {value} is too low")
-    return min(value, MAX_STATISTICS)
+    if value > MAX_STATISTICS:
+        notice(f"lowering statistics target to {MAX_STATISTICS}", severity="WARNING", sqlstate="22023")
+        return MAX_STATISTICS
+    return value
 
 
 def _storage(column: ColumnDef, word: str) -> str:

@@ -66,7 +66,7 @@ from planner.resolve import make_operator, make_scalar_array_op
 from planner.scope import Scope
 from planner.type_order import find_less
 from planner.typefacts import FIRST_USER_OID, array_of, element_of, format_type
-from planner.typenames import names_by_oid
+from planner.typenames import names_by_oid, time_precision
 from planner.types import SqlType
 
 Binder = Callable[[Scope, Any], Expr]
@@ -205,7 +205,7 @@ _SQL_VALUES: dict[str, tuple[int, bool]] = {  # type, takes a precision
 
 def _sql_value(scope: Scope, node: ast.SqlValue) -> Expr:
     oid, precise = _SQL_VALUES[node.what]
-    typmod = min(node.precision, 6) if precise else -1
+    typmod = time_precision(oid, node.precision, node.span) if precise and node.precision >= 0 else -1
     return CurrentSetting(type=SqlType(oid, typmod), what=node.what, span=node.span)
 
 

@@ -110,7 +110,8 @@ def phrase_query(configuration: Configuration, text: str) -> bytes:
 
 
 def _whole(configuration: Configuration, joined: int, text: str) -> bytes:
-    return tsquery.made(list(expander(configuration, joined)(text, 0, False)) if text else [])
+    items = list(expander(configuration, joined)(text, 0, False)) if text else []
+    return tsquery.made(items or [tsquery.Stop()] if text else [], text)
 
 
 def web_query(configuration: Configuration, text: str) -> bytes:
