@@ -53,6 +53,12 @@ class FieldDescription:
     format: int = 0
 
 
+class Fields(tuple[FieldDescription, ...]):
+    """The columns of results that come again and again; ``encoded``: what RowDescription says of them in UTF-8, once that was asked for."""
+
+    encoded: bytes | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementDescription:
     """What Describe(statement) answers; ``fields`` None is NoData."""

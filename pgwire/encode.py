@@ -12,7 +12,7 @@ from struct import Struct, pack
 from typing import Final, TypeAlias
 
 from pgwire import messages as m
-from pgwire.backend import FieldDescription, TransactionStatus
+from pgwire.backend import FieldDescription, Fields, TransactionStatus
 from pgwire.codecs.encodings import UTF8
 from pgwire.errors import ErrorReport
 
@@ -72,24 +72,13 @@ def row_description(fields: Sequence[FieldDescription], write: Write = UTF8.enco
     return frame(b"T", b"".join(parts))
 
 
-_MAX_CACHED_DESCRIPTIONS: Final = 1024
-_descriptions: dict[int, tuple[Sequence[FieldDescription], bytes]] = {}
-
-
 def cached_row_description(fields: Sequence[FieldDescription]) -> bytes:
-    """Encode RowDescription in UTF-8, once per tuple object.
-
-    The key is the tuple's identity: hashing its fields would cost as much as encoding them. The entry keeps
-    the tuple alive, so an identity is never reused while it is in the table.
-    """
-    entry = _descriptions.get(id(fields))
-    if entry is not None and entry[0] is fields:
-        return entry[1]
-    data = row_description(fields)
-    if type(fields) is tuple:
-        if len(_descriptions) >= _MAX_CACHED_DESCRIPTIONS:
-            _descriptions.clear()
-        _descriptions[id(fields)] = (fields, data)
+    """Encode RowDescription in UTF-8, once for columns that keep it (``Fields``): it goes with them."""
+    if type(fields) is not Fields:
+        return row_description(fields)
+    data = fields.encoded
+    if data is None:
+        data = fields.encoded = row_description(fields)
     return data
 
 

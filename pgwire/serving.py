@@ -85,7 +85,7 @@ def _on_describe(session: Session, data: bytes, start: int, stop: int) -> Step |
     subtype, name = decode.named(data, start, stop, "DESCRIBE", session.connection.read)
     if subtype == 80:
         portal = session.backend.describe_portal(name)
-        if type(portal) is tuple:
+        if isinstance(portal, tuple):
             session.connection.out.append(session.connection.describe(portal))
             return None
         if portal is None:

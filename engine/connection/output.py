@@ -20,7 +20,7 @@ from engine.connection.rows import RowBatch, RowTuple
 from engine.connection.session import Session
 from engine.reads.plans import Plan
 from engine.slices import pause
-from pgwire.backend import FieldDescription, Responder
+from pgwire.backend import FieldDescription, Fields, Responder
 from pgwire.codecs import bytea
 from pgwire.codecs.columnar import batch_encoder
 from pgwire.codecs.encodings import UTF8, encoding
@@ -147,7 +147,7 @@ def field_descriptions(
         if kept is not None:
             return kept
     each = expand_formats(formats, len(columns))
-    described = tuple(
+    described = Fields(
         FieldDescription(
             name=column.name,
             type_oid=column.type.oid,
@@ -160,6 +160,8 @@ def field_descriptions(
         for column, format_ in zip(columns, each, strict=True)
     )
     if own and plan is not None:
+        if len(plan.fields) >= MAX_ENCODERS:  # clients choose formats column by column
+            plan.fields.clear()
         plan.fields[formats] = described
     return described
 

@@ -128,7 +128,7 @@ class Settings:
         self._log: list[tuple[str, str | None, bool]] = []
         self._changed = changed
         self.generation = 0  # grows with every change but those of MODES: caches key on it
-        self.by_superuser: Callable[[], bool] = lambda: self.get("is_superuser") == "on"  # who sets them
+        self.by_superuser: Callable[[], bool] | None = None  # tells who sets them; None: "is_superuser" does
         self.find_configuration: FindConfiguration = own_configuration  # text search configurations by name
         self.on_new_generation: Callable[[], None] = lambda: None  # so that caches need not ask
         self.hold: Callable[[str, int], None] = lambda what, size: (
@@ -235,13 +235,17 @@ class Settings:
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be changed now')
         if definition.context in ("backend", "superuser-backend") and not beginning:
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be set after connection start')
-        if definition.context.startswith("superuser") and not self.by_superuser():
+        if definition.context.startswith("superuser") and not self._superuser_sets():
             raise SqlError("42501", f'permission denied to set parameter "{definition.name}"')
         return definition
 
+    def _superuser_sets(self) -> bool:
+        by = self.by_superuser
+        return self.get("is_superuser") == "on" if by is None else by()
+
     def allow_kept(self, name: str, *, beginning: bool = False) -> None:
         """As ``allow``, for what is kept with a role, a database or a function: placeholders are superusers', who know what may come to read them."""
-        if self.allow(name, beginning=beginning) is None and not self.by_superuser():
+        if self.allow(name, beginning=beginning) is None and not self._superuser_sets():
             raise SqlError("42501", f'permission denied to set parameter "{name}"')
 
     def set(self, name: str, value: str | None, *, local: bool = False) -> str:

@@ -14,7 +14,10 @@ from typing import Any, cast
 import pytest
 
 from bench.wire_loop import CountingTransport
+from engine.connection.output import MAX_ENCODERS
 from pgwire import messages as m
+from pgwire import release
+from pgwire.backend import FieldDescription
 from pgwire.encode import encode_frontend
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
@@ -195,4 +198,115 @@ async def _left_of_kinds(protocol: str) -> dict[str, list[str]]:
         return left
     finally:
         gc.enable()
+        await database.close()
+
+
+BEGINNINGS: dict[str, dict[str, str]] = {
+    "as most": {"application_name": "x", "client_encoding": "UTF8", "DateStyle": "ISO", "extra_float_digits": "2"},
+    "options": {"options": "-c search_path=pg_catalog -c work_mem=8MB -c default_text_search_config=simple"},
+    "other encoding": {"client_encoding": "LATIN1", "TimeZone": "Europe/Berlin"},
+    "of a role": {"user": "ann"},
+    "refused setting": {"work_mem": "none"},
+    "refused database": {"database": "nowhere"},
+}  # fmt: skip
+ENDS: dict[str, tuple[str, ...]] = {
+    "idle": ("SELECT 1",),
+    "in a transaction": ("BEGIN; INSERT INTO t VALUES (5, 'five')", "SELECT count(*) FROM t"),
+    "failed": ("BEGIN; SELECT 1 / 0", "ROLLBACK TO nothing"),
+    "with a cursor": ("BEGIN", "DECLARE c CURSOR FOR SELECT * FROM generate_series(1, 10000)", "FETCH 5 FROM c"),
+    "with what it keeps": ("PREPARE p AS SELECT $1::int", "EXECUTE p(1)", "CREATE TEMP TABLE e (i int)", "LISTEN a", "SET my.own = 'x'"),
+    "a block": ("DO 'DECLARE r record; BEGIN FOR r IN SELECT id FROM t LOOP PERFORM r.id; END LOOP; END'",),
+    "at work": ("SELECT count(*) FROM generate_series(1, 1000000000)",),
+}  # fmt: skip
+
+
+def test_sessions_that_end_leave_nothing_at_all() -> None:
+    assert asyncio.run(_left_of_sessions()) == {}
+
+
+async def _left_of_sessions() -> dict[str, list[str]]:
+    database = await open_database(MemoryDisk())
+    server = Server(database, ServerConfig())
+
+    async def session(beginning: dict[str, str], texts: tuple[str, ...]) -> None:
+        one = Session(server, cast("Any", CountingTransport()), "127.0.0.1")
+
+        async def send(message: Any) -> None:
+            one.data_received(encode_frontend(message))
+            for _ in range(200):  # "at work" does not end by itself
+                if not one.busy:
+                    break
+                await asyncio.sleep(0)
+
+        await send(m.StartupMessage({"user": "postgres", "database": "postgres", **beginning}))
+        for text in texts:
+            await send(m.Query(text))
+        one.connection_lost()
+        while server.sessions or database.sessions:
+            await asyncio.sleep(0)
+
+    cases = [(name, beginning, ENDS["idle"]) for name, beginning in BEGINNINGS.items()]
+    cases += [(name, BEGINNINGS["as most"], texts) for name, texts in ENDS.items()]
+    left: dict[str, list[str]] = {}
+    try:
+        await session({}, ("CREATE TABLE t (id int PRIMARY KEY, v text)", "CREATE ROLE ann LOGIN"))
+        await session(
+            {},
+            ("ALTER ROLE ann SET default_text_search_config = simple", "ALTER ROLE ann SET work_mem = '8MB'"),
+        )
+        for _, beginning, texts in cases:  # modules are loaded, plans made
+            await session(beginning, texts)
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        for name, beginning, texts in cases:
+            await session(beginning, texts)
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            if gc.garbage:
+                left[name] = [str(one)[:100] for one in gc.garbage[:20]]
+            gc.set_debug(0)
+            gc.garbage.clear()
+        return left
+    finally:
+        gc.enable()
+        await database.close()
+
+
+def test_columns_are_described_as_long_as_their_plan_is_kept() -> None:
+    """Clients choose the format of each column; what is kept for that is bounded, and goes with the plan."""
+    kept, left = asyncio.run(_described(width=200, ways=3 * MAX_ENCODERS))
+    assert 0 < kept <= 200 * MAX_ENCODERS
+    assert left == 0
+
+
+async def _described(width: int, ways: int) -> tuple[int, int]:
+    """Return how many columns are described by a plan that was used in some ways, and once it was forgotten."""
+    database = await open_database(MemoryDisk())
+    session = Session(Server(database, ServerConfig()), cast("Any", CountingTransport()), "127.0.0.1")
+
+    async def send(*messages: Any) -> None:
+        session.data_received(b"".join(map(encode_frontend, messages)))
+        while session.busy:
+            await asyncio.sleep(0)
+
+    def described() -> int:
+        return sum(type(one) is FieldDescription for one in gc.get_objects())
+
+    try:
+        await send(m.StartupMessage({"user": "postgres", "database": "postgres"}))
+        before = described()
+        sql = "SELECT " + ", ".join(f"{i} AS c{i}" for i in range(width))
+        for way in range(ways):
+            formats = (0,) * way + (1,) * (width - way)
+            bind = m.Bind("", "", (), (), formats)
+            await send(m.Parse("", sql, ()), bind, m.Describe("P"), m.Execute(), m.Sync())
+        kept = described() - before
+        await send(m.Close("S"), m.Close("P"), m.Sync())
+        await send(m.Query("SELECT 1"))
+        database.plans.clear()
+        while release.freeing():
+            await asyncio.sleep(0)
+        return kept, described() - before - 1  # the last statement's
+    finally:
         await database.close()
