@@ -110,6 +110,7 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     else:
         columns = []
     if view is not None:
+        view.refuse_inserted([column.attnum for column in of_view])
         refuse_view_defaults(relation, view.table, columns, node)
     named = {column.attnum for column in columns}
     defaults: list[tuple[int, Expr]] = []

@@ -132,6 +132,12 @@ class ViewTarget:
         own = {c.attnum: c for c in self.table.columns if c.identity}
         return replace(self.base, columns=tuple(own.get(c.attnum, c) for c in self.base.columns))
 
+    def refuse_inserted(self, attnums: Collection[int]) -> None:
+        """Refuse INSERT of columns where a view has a default for one that is none of what is below it, and is not named either: 0A000."""
+        wrong = _first_obstacle(self.levels, attnums, "insert", defaults=True)
+        if wrong is not None:
+            raise wrong
+
     def base_attnum(self, attnum: int, what: str) -> int:
         """Return the base table's column that a column of the view is. Raises SqlError 0A000 where it is none."""
         wrong = _first_obstacle(self.levels, (attnum,), what)
@@ -155,11 +161,18 @@ class NoTarget:
         return _first_obstacle(self.levels, assigned, self.what) or self.error
 
 
-def _first_obstacle(levels: Sequence[Level], assigned: Collection[int], what: str) -> SqlError | None:
-    """Return what is wrong with assigning columns of the first view, in the words of the view whose column is none of what is below."""
+def _first_obstacle(
+    levels: Sequence[Level], assigned: Collection[int], what: str, *, defaults: bool = False
+) -> SqlError | None:
+    """Return what is wrong with assigning columns of the first view, in the words of the view whose column is none of what is below.
+
+    ``defaults``: columns for which a view has a default are assigned, too.
+    """
     for level in levels:
         if not level.below:
             return None
+        if defaults:
+            assigned = {*assigned, *(c.attnum for c in level.view.live if c.default_sql is not None)}
         for attnum in sorted(assigned):
             if level.below[attnum - 1] <= 0:
                 return SqlError(
