@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pgwire import decode, long_messages
 from pgwire.backend import SMALL_BYTES, FieldDescription, MaybeAwaitable, StatementDescription
@@ -91,7 +91,7 @@ def _on_describe(session: Session, data: bytes, start: int, stop: int) -> Step |
         if portal is None:
             session.connection.out.append(NO_DATA)
             return None
-        return _await_portal(session, cast("Awaitable[tuple[FieldDescription, ...] | None]", portal))
+        return _await_portal(session, portal)
     statement = session.backend.describe_statement(name)
     if isinstance(statement, StatementDescription):
         _describe_statement(session, statement)
