@@ -1,0 +1,69 @@
+"""``tools/imports.py`` counts what it says it counts."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tools.imports import (
+    LOAD,
+    POSTPONED,
+    TYPE,
+    Module,
+    _import_nodes,
+    _wants_session_alone,
+    circles,
+    edges_of,
+)
+
+SOURCE = """
+import a
+if TYPE_CHECKING:
+    from b import c
+else:
+    import d
+try:
+    import e
+except ImportError:
+    pass
+def f(conn):
+    import g
+    return conn.session, conn.session.h
+class H:
+    import i
+    def j(self, conn):
+        from k import l
+        return conn
+"""
+
+
+def test_imports_are_told_apart_by_when_they_run() -> None:
+    found = [(when, ast.unparse(node)) for when, node in _import_nodes(ast.parse(SOURCE).body, LOAD)]
+    assert found == [
+        (LOAD, "import a"), (TYPE, "from b import c"), (LOAD, "import d"), (LOAD, "import e"), (POSTPONED, "import g"),
+        (LOAD, "import i"), (POSTPONED, "from k import l"),
+    ]  # fmt: skip
+
+
+def test_who_wants_a_session_alone() -> None:
+    functions = [node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.FunctionDef)]
+    assert {node.name: _wants_session_alone(node) for node in functions} == {"f": True, "j": False}
+
+
+def test_circles_are_found_however_long() -> None:
+    around = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"f", "a"}, "g": set()}
+    assert circles(around) == [["a", "b", "c"], ["d", "e"]]
+    assert circles({str(n): {str((n + 1) % 5000)} for n in range(5000)}) == [sorted(map(str, range(5000)))]
+
+
+def test_edges_are_of_one_package_and_of_the_kinds_asked_for() -> None:
+    found = {
+        name: Module(name, Path(), "", ast.Module([], []), imports)
+        for name, imports in {
+            "p.a": [(LOAD, "p.b.c"), (TYPE, "p.d"), (LOAD, "q.x")], "p.b.c": [(POSTPONED, "p.a")], "p.d": [], "q.x": [],
+        }.items()
+    }  # fmt: skip
+    assert edges_of(found, "p", (LOAD,), lambda m: m.name) == {"p.a": {"p.b.c"}, "p.b.c": set(), "p.d": set()}
+    assert edges_of(found, "p", (LOAD, POSTPONED), lambda m: m.folder) == {
+        "p.a": {"p.b"}, "p.b": {"p.a"}, "p.d": set()
+    }  # fmt: skip
