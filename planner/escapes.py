@@ -9,6 +9,7 @@ as long as before (blanks follow it), so that positions hold. The parser library
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple, cast
 
 from pgwire.give_way import PACE, give_way
@@ -22,22 +23,32 @@ _BETWEEN: Final = r"(?:[ \t\f\v]|--[^\n\r]*+)*+[\n\r](?:\s|--[^\n\r]*+(?:[\n\r]|
 _STRING: Final = r"'(?:[^'\\]++|\\.|'')*+'"
 _PLAIN: Final = r"'(?:[^']++|'')*+'"
 
-_TOKEN: Final = re.compile(
-    rf"""
-    (?P<comment> --[^\n\r]*+ )
-  | (?P<block> /\* )
-  | (?P<unicode> [uU]&' )
-  | (?P<other> [uU]&"(?:[^"]++|"")*+" | "(?:[^"]++|"")*+"
-        | [eE]{_STRING}(?:{_BETWEEN}{_STRING})*+
-        | [bBxX]{_PLAIN}(?:{_BETWEEN}{_PLAIN})*+ )
-  | (?P<string> {_STRING}(?:{_BETWEEN}{_STRING})*+ )
-  | (?P<open> ' )
-  | (?P<dollar> \$(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+)?\$ )
-  | [\w\x80-\U0010ffff][\w$\x80-\U0010ffff]*+
-    """,
-    re.DOTALL | re.VERBOSE | re.ASCII,
-)
+
+def _tokens(string: str, unicode: str) -> re.Pattern[str]:
+    """Return what finds the tokens of a text whose plain literals are ``string``, and those with Unicode escapes, or their beginnings, ``unicode``."""
+    return re.compile(
+        rf"""
+        (?P<comment> --[^\n\r]*+ )
+      | (?P<block> /\* )
+      | (?P<unicode> [uU]&{unicode} )
+      | (?P<other> [uU]&"(?:[^"]++|"")*+" | "(?:[^"]++|"")*+"
+            | [bBxX]{_PLAIN}(?:{_BETWEEN}{_PLAIN})*+ )
+      | (?P<escaped> [eE]{_STRING}(?:{_BETWEEN}{_STRING})*+ )
+      | (?P<string> {string}(?:{_BETWEEN}{string})*+ )
+      | (?P<open> ' )
+      | (?P<dollar> \$(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+)?\$ )
+      | [\w\x80-\U0010ffff][\w$\x80-\U0010ffff]*+
+        """,
+        re.DOTALL | re.VERBOSE | re.ASCII,
+    )
+
+
+_TOKEN: Final = _tokens(_STRING, "'")
+_STANDARD_TOKEN: Final = _tokens(_PLAIN, _PLAIN)
 _ENDS: Final = re.compile(r"/\*|\*/")
+
+_QUOTE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\'")
+"""A quote behind a backslash that is not itself behind one."""
 
 _PREFIX: Final = "SELECT E"
 
@@ -73,18 +84,10 @@ def to_standard(text: str) -> tuple[str, list[Escape]]:
     """
     pieces: list[str] = []
     found: list[Escape] = []
-    at = copied = tokens = 0
-    while (match := _TOKEN.search(text, at)) is not None:
+    copied = 0
+    for match in _each(_TOKEN, text):
         start, at = match.span()
-        tokens += 1
-        if tokens % PACE == 0:
-            give_way()
         match match.lastgroup:
-            case "block":
-                at = _comment_end(text, at)
-            case "dollar":
-                end = text.find(match[0], at)
-                at = len(text) if end < 0 else end + len(match[0])
             case "unicode":
                 raise SqlError(
                     "0A000",
@@ -105,6 +108,36 @@ def to_standard(text: str) -> tuple[str, list[Escape]]:
                 found.append(_warning(literal, start))
     pieces.append(text[copied:])
     return "".join(pieces), found
+
+
+def refuse_quotes(text: str, *, escapes: bool) -> None:
+    r"""Raise SqlError 22P06 for a quote that is written ``\'``; ``escapes``: plain literals know escapes, too."""
+    for match in _each(_TOKEN if escapes else _STANDARD_TOKEN, text):
+        if match.lastgroup in ("escaped", "string" if escapes else "escaped") and _QUOTE.search(match[0]):
+            raise SqlError(
+                "22P06",
+                "unsafe use of \\' in a string literal",
+                hint="Use '' to write quotes in strings. \\' is insecure in client-only encodings.",
+                span=Span(*match.span()),
+            )
+
+
+def _each(tokens: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield the tokens of a text that are no comments and not between dollars."""
+    at = count = 0
+    while (match := tokens.search(text, at)) is not None:
+        at = match.end()
+        count += 1
+        if count % PACE == 0:
+            give_way()
+        match match.lastgroup:
+            case "block":
+                at = _comment_end(text, at)
+            case "dollar":
+                end = text.find(match[0], at)
+                at = len(text) if end < 0 else end + len(match[0])
+            case _:
+                yield match
 
 
 def _comment_end(text: str, at: int) -> int:

@@ -174,7 +174,7 @@ class Connection:
             work: MaybeAwaitable[object]
             if len(sql) > LONG_TEXT:
                 work = self.interrupts.run(self.prepared.prepare_long(name, sql, oids))
-            elif not self.session.derived.escapes and (plan := self.planning.kept(sql, oids)) is not None:
+            elif not self.session.derived.rereads and (plan := self.planning.kept(sql, oids)) is not None:
                 work = self.prepared.prepare(name, sql, oids, plan=plan)
             else:
                 work = self.interrupts.call(self.prepared.prepare, name, sql, oids)
@@ -415,7 +415,7 @@ class Connection:
             self.close_portal("")
         self.touch(sql)
         derived = self.session.derived
-        cached = None if derived.escapes else self.planning.cached(sql)
+        cached = None if derived.rereads else self.planning.cached(sql)
         if derived.logs:
             self.log.begin(f"statement: {shown(sql)}")
             if cached is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, cast
 
 from engine.connection.settings import Settings
+from pgwire.codecs.encodings import CLIENT_ONLY
 from pgwire.codecs.settings import CodecSettings, DateOrder, DateStyle, IntervalStyle
 from txn.selection import Level
 from txn.types import Timestamp
@@ -19,6 +20,7 @@ class Derived:
         "consistency",
         "escapes",
         "executor",
+        "guards_quotes",
         "idle_in_transaction_ms",
         "idle_limits",
         "idle_session_ms",
@@ -31,6 +33,7 @@ class Derived:
         "plan_key",
         "read_only",
         "replica",
+        "rereads",
         "reports_commits",
         "row_security",
         "short_ways",
@@ -63,6 +66,11 @@ class Derived:
         self.row_security = get("row_security") == "on"
         # Do plain literals know escapes (planner/escapes.py)?
         self.escapes = get("standard_conforming_strings") == "off"
+        # May a quote be written \'? In some encodings a backslash may be half of a character.
+        quotes = get("backslash_quote")
+        self.guards_quotes = quotes == "off" or (quotes == "safe_encoding" and encoding in CLIENT_ONLY)
+        # Is what a client sends looked through before it is parsed (Session.standard_text)?
+        self.rereads = self.escapes or self.guards_quotes
         self.plan_key = (
             get("search_path"), user, style, order, interval_style, zone, database, self.row_security,
             self.codec.array_nulls, self.codec.null_equals,

@@ -50,7 +50,7 @@ from planner.bind.context import RowSecurity
 from planner.bind.row_security import applies
 from planner.catalog import DatabaseDef, RelationDef, RoleDef, TextSearchDef
 from planner.errors import SqlError
-from planner.escapes import to_standard
+from planner.escapes import refuse_quotes, to_standard
 from planner.facts import REGCONFIG, facts
 from planner.rights import Rights
 from planner.textsearch.names import find_named
@@ -533,8 +533,10 @@ class Session:
     def standard_text(self, text: str) -> str:
         """Return what a client sends, or EXECUTE runs, as ``standard_conforming_strings = on`` reads it; tells of escapes (22P06).
 
-        Raises as ``planner.escapes.to_standard``.
+        Raises as ``planner.escapes.to_standard``, and 22P06 for a quote behind a backslash where ``backslash_quote`` allows none.
         """
+        if self.derived.guards_quotes and "\\'" in text:
+            openly(refuse_quotes, text, escapes=self.derived.escapes)
         if not self.derived.escapes or not ("\\" in text or "&'" in text):
             return text
         text, escapes = openly(to_standard, text)

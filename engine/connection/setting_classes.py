@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 EFFECTIVE: Final = frozenset((
-    "application_name", "array_nulls", "bytea_output", "check_function_bodies", "client_encoding", "client_min_messages",
+    "application_name", "array_nulls", "backslash_quote", "bytea_output", "check_function_bodies", "client_encoding", "client_min_messages",
     "datestyle", "default_text_search_config", "default_transaction_isolation", "default_transaction_read_only",
     "escape_string_warning", "exit_on_error", "extra_float_digits", "idle_in_transaction_session_timeout", "idle_session_timeout", "intervalstyle", "lo_compat_privileges", "lock_timeout",
     "log_connections", "log_disconnections", "log_duration", "log_error_verbosity", "log_min_duration_sample",

@@ -175,7 +175,7 @@ async def run_text(
                     return outcome.tag
             await _answer(session, outcome, plan, out)
             return None
-        if session.derived.escapes:
+        if session.derived.rereads:
             sql = session.standard_text(sql)
         conn.planning.tell_truncated(sql)
         if len(sql) > LONG_TEXT:

@@ -27,6 +27,8 @@ NAMES: Final = (
     "SHIFT_JIS_2004",
 )  # fmt: skip
 NUMBERS: Final[Mapping[str, int]] = {name: number for number, name in enumerate(NAMES)}
+CLIENT_ONLY: Final = frozenset(("SJIS", "BIG5", "GBK", "UHC", "GB18030", "JOHAB", "SHIFT_JIS_2004"))
+"""Those that no database is in: a byte that is a backslash elsewhere may be half of a character."""
 
 _LONGEST_NAME: Final = 63  # bytes; no longer name is known
 
