@@ -84,6 +84,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreateWrapper() | st.AlterWrapper() | st.CreateServer() | st.AlterServer()
             | st.CreateUserMapping() | st.AlterUserMapping() | st.DropUserMapping()
             | st.AlterForeign() | st.DropForeign() | st.ImportForeignSchema()
+            | st.CreateOpfamily() | st.CreateOpclass() | st.ChangeOpfamily() | st.AlterOpclass() | st.DropOpclass()
             | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
             | st.CreateFunction() | st.CreateAggregate() | st.AlterFunction() | st.DropFunction()
             | st.CreateExtension() | st.AlterExtension() | st.DropExtension()
@@ -184,6 +185,8 @@ _TAGS: dict[type, str] = {
     ast.CreateStatistics: "CREATE STATISTICS", ast.AlterStatistics: "ALTER STATISTICS", ast.DropStatistics: "DROP STATISTICS",
     ast.CreateServer: "CREATE SERVER", ast.AlterServer: "ALTER SERVER", ast.CommentOnForeign: "COMMENT",
     ast.ImportForeignSchema: "IMPORT FOREIGN SCHEMA",
+    ast.CreateOpfamily: "CREATE OPERATOR FAMILY", ast.CreateOpclass: "CREATE OPERATOR CLASS",
+    ast.ChangeOpfamily: "ALTER OPERATOR FAMILY", ast.CommentOnOpclass: "COMMENT",
     ast.ReassignOwned: "REASSIGN OWNED", ast.DropOwned: "DROP OWNED",
     ast.AlterDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",
@@ -241,9 +244,9 @@ def command_tag(node: ast.Node) -> str:
             return f"{'CREATE' if node.create else 'ALTER'} FOREIGN DATA WRAPPER"
         case ast.UserMapping():
             return f"{node.verb.upper()} USER MAPPING"
-        case ast.AlterTextSearch() | ast.AlterForeign():
+        case ast.AlterTextSearch() | ast.AlterForeign() | ast.AlterOpclass():
             return f"ALTER {node.what.upper()}"
-        case ast.Drop() | ast.DropAbsent() | ast.DropTextSearch() | ast.DropForeign():
+        case ast.Drop() | ast.DropAbsent() | ast.DropTextSearch() | ast.DropForeign() | ast.DropOpclass():
             return f"DROP {node.what.upper()}"
         case ast.AlterDefaults():
             return "ALTER ROLE" if node.of_role else "ALTER DATABASE"

@@ -21,12 +21,13 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.catalog.foreign import ForeignDef, Name
+from planner.catalog.opclasses import OpclassDef
 from planner.catalog.statistics import StatisticsDef
 from planner.errors import SqlError
 
 DROPS: Final = (
     ast.Drop, ast.DropDatabase, ast.DropFunction, ast.DropOwned, ast.DropRole, ast.DropSource, ast.DropTextSearch,
-    ast.DropTimeline, ast.DropStatistics, ast.DropForeign,
+    ast.DropTimeline, ast.DropStatistics, ast.DropForeign, ast.DropOpclass,
 )  # fmt: skip
 """Statements that may name what cannot be read."""
 
@@ -143,6 +144,13 @@ class Guarded:
     def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
         """See ``planner.catalog.Catalog``. Raises SqlError XX001."""
         found: ForeignDef | None = self._catalog.foreign_named(class_oid, name)
+        if found is not None:
+            self._open(found.oid)
+        return found
+
+    def opclass_named(self, class_oid: int, method: int, schema: str, name: str) -> OpclassDef | None:
+        """See ``planner.catalog.Catalog``. Raises SqlError XX001."""
+        found: OpclassDef | None = self._catalog.opclass_named(class_oid, method, schema, name)
         if found is not None:
             self._open(found.oid)
         return found

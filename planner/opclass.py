@@ -105,6 +105,11 @@ def _default_oids() -> dict[tuple[int, int], int]:
     }
 
 
+def has_own_class(method: str, name: str) -> bool:
+    """Tell whether PostgreSQL has an operator class of a method and a name."""
+    return (METHOD_OIDS[method], name) in _classes()
+
+
 def class_oid(type_oid: int, method: str, name: str = "") -> int:
     """Return the oid of an operator class: the one called ``name``, else the type's default one, 0 if it has none."""
     am = METHOD_OIDS[method]

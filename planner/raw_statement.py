@@ -15,6 +15,7 @@ from planner import (
     raw_absent,
     raw_foreign,
     raw_function,
+    raw_opclass,
     raw_owned,
     raw_policy,
     raw_statistics,
@@ -62,6 +63,7 @@ class StatementReader(ServerReader):
             about = about or raw_text_search.about_text_search(self, kind, body)
             about = about or raw_statistics.about_statistics(self, kind, body)
             about = about or raw_foreign.about_foreign(self, kind, body)
+            about = about or raw_opclass.about_opclass(self, kind, body)
             about = about or raw_absent.about_absent(self, kind, body)
             if about is not None:
                 return about
@@ -267,6 +269,9 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "AlterUserMappingStmt": raw_foreign.alter_mapping,
     "DropUserMappingStmt": raw_foreign.drop_mapping,
     "ImportForeignSchemaStmt": raw_foreign.import_schema,
+    "CreateOpFamilyStmt": raw_opclass.create_family,
+    "CreateOpClassStmt": raw_opclass.create_class,
+    "AlterOpFamilyStmt": raw_opclass.change_family,
     "DoStmt": raw_function.do,
     "CreateDomainStmt": raw_type.create_domain,
     "AlterDomainStmt": raw_type.alter_domain,

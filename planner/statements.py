@@ -20,6 +20,8 @@ from planner.statements_foreign import *  # noqa: F403
 from planner.statements_foreign import ForeignStatement
 from planner.statements_function import *  # noqa: F403
 from planner.statements_function import FunctionStatement
+from planner.statements_opclass import *  # noqa: F403
+from planner.statements_opclass import OpclassStatement
 from planner.statements_owned import *  # noqa: F403
 from planner.statements_owned import OwnedStatement
 from planner.statements_policy import *  # noqa: F403
@@ -423,15 +425,15 @@ class Discard:
 
 
 CommentClass: TypeAlias = Literal[
-    1247, 1255, 1259, 1260, 1262, 1417, 2328, 2606, 2613, 2615, 2620, 3079, 3256, 3381, 3600, 3602
+    1247, 1255, 1259, 1260, 1262, 1417, 2328, 2606, 2613, 2615, 2616, 2620, 2753, 3079, 3256, 3381, 3600, 3602
 ]
 """The catalogs in whose objects there are comments: pg_type, pg_proc, pg_class, pg_authid, pg_database, pg_foreign_server, pg_foreign_data_wrapper, pg_constraint, pg_largeobject, pg_namespace,
-pg_trigger, pg_extension, pg_policy, pg_statistic_ext, pg_ts_dict, pg_ts_config."""
+pg_opclass, pg_trigger, pg_opfamily, pg_extension, pg_policy, pg_statistic_ext, pg_ts_dict, pg_ts_config."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """COMMENT ON; ``name``: a function's, text search object's, statistics object's, wrapper's or server's as the statement writes it."""
+    """COMMENT ON; ``name``: a function's, text search object's, statistics object's, wrapper's, server's or operator class's as the statement writes it."""
 
     class_oid: CommentClass
     object_oid: int
@@ -503,6 +505,7 @@ Statement: TypeAlias = (
     | TextSearchStatement
     | StatisticsStatement
     | ForeignStatement
+    | OpclassStatement
 )
 
 

@@ -13,6 +13,7 @@
     domains, extensions,
     DROP TYPE, text search,
     foreign data,
+    operator classes,
     DROP SCHEMA of such
 
 Statements that have no case here are about what databases share: they lock the catalogs of all.
@@ -40,6 +41,7 @@ from planner import statements as st
 from planner.bind.options import TIMELINE
 from planner.bind.own_range import default_multirange_name
 from planner.catalog import FunctionDef, RelationDef, TextSearchDef, TypeDef
+from planner.catalog.opclasses import OpclassDef
 from planner.partition import ancestors, descendants
 from planner.typefacts import FIRST_USER_OID
 
@@ -53,6 +55,7 @@ _OF_ONE_DATABASE: Final = (
     st.AlterDictionary, st.AlterTextSearch, st.DropTextSearch, st.CreateStatistics, st.AlterStatistics, st.DropStatistics,
     st.CreateWrapper, st.AlterWrapper, st.CreateServer, st.AlterServer, st.CreateUserMapping, st.AlterUserMapping, st.DropUserMapping,
     st.AlterForeign, st.DropForeign, st.ImportForeignSchema,
+    st.CreateOpfamily, st.CreateOpclass, st.ChangeOpfamily, st.AlterOpclass, st.DropOpclass,
 )  # fmt: skip
 _MEMBERSHIPS: Final[StoredKey] = (
     f"{ROLE_NAME}/members",
@@ -253,6 +256,8 @@ def _finds_nothing(catalog: CatalogSnapshot, statement: st.Statement) -> bool:
             return not statement.functions
         case st.DropTextSearch() | st.DropForeign():
             return not statement.objects
+        case st.DropOpclass():
+            return not statement.object
         case st.CreateExtension():
             return statement.if_not_exists and catalog.extension(statement.name) is not None
         case st.DropExtension():
@@ -390,7 +395,7 @@ def _rename_schema(wants: Wants, catalog: CatalogSnapshot, statement: st.Rename)
             wants.change(key_of(type_))
     for function in catalog.functions_in(statement.old):
         wants.change(key_of(function))
-    for item in catalog.text_search():
+    for item in (*catalog.text_search(), *catalog.opclasses()):
         if item.schema == statement.old:
             wants.change(key_of(item))
 
@@ -459,7 +464,7 @@ def _drop(wants: Wants, session: Session, statement: st.Drop) -> None:
 def _much_may_depend(catalog: CatalogSnapshot, schema: str) -> bool:
     """Tell whether a schema has types, functions or text search objects; outside of it all kinds of objects may use these."""
     return any(
-        isinstance(item, TypeDef | FunctionDef | TextSearchDef) and item.schema == schema
+        isinstance(item, TypeDef | FunctionDef | TextSearchDef | OpclassDef) and item.schema == schema
         for item in paced_iter(catalog.items.values())
     )
 

@@ -46,6 +46,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
+from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.errors import SqlError
 from planner.facts import INT8, PUBLIC_OID, TEXT, facts
 from planner.typefacts import FIRST_USER_OID
@@ -112,7 +113,7 @@ def fence_of_item(item: Stored, reason: str) -> Fence:
 
 _Facts = Mapping[str, Any]
 _NAMES: Final = ("name", "schema", "kind", "persistence")
-_NUMBERS: Final = ("schema_oid", "owner", "partition_of")
+_NUMBERS: Final = ("schema_oid", "owner", "partition_of", "method")
 
 
 def _salvage(body: bytes) -> _Facts:
@@ -250,6 +251,13 @@ _MAKERS: Final[Mapping[str, Callable[[int, int, _Facts], Stored]]] = {
     "user mapping": lambda oid, _sub, facts: MappingDef(
         oid=oid, owner=_number(facts, "owner", SUPERUSER_OID), server=_number(facts, "server", 0)
     ),
+    "operator family": lambda oid, _sub, facts: OperatorFamilyDef(
+        **_place("operator family", oid, facts), method=_number(facts, "method", 0)
+    ),
+    "operator class": lambda oid, _sub, facts: OperatorClassDef(
+        **_place("operator class", oid, facts), method=_number(facts, "method", 0), family=_number(facts, "family", 0),
+        input_type=TEXT,
+    ),
     "defaults": lambda oid, sub, _facts: DefaultsDef(database=oid, role=sub),
     "comment": lambda oid, sub, facts: CommentDef(class_oid=facts["class"], object_oid=oid, sub_id=sub, text=""),
     "acl": lambda oid, sub, facts: AclDef(class_oid=facts["class"], object_oid=oid, sub_id=sub, items=()),
@@ -260,6 +268,7 @@ _WORDS: Final[Mapping[type, str]] = {
     TypeDef: "type", FunctionDef: "function", RoleDef: "role", SchemaDef: "schema", DatabaseDef: "database",
     TimelineDef: "timeline", SourceDef: "source", ExtensionDef: "extension",
     ConfigurationDef: "text search configuration", DictionaryDef: "text search dictionary",
+    OperatorFamilyDef: "operator family", OperatorClassDef: "operator class",
     WrapperDef: "foreign-data wrapper", ServerDef: "server",
 }  # fmt: skip
 _RELATIONS: Final = {"v": "view", "m": "materialized view", "S": "sequence"}
@@ -270,7 +279,14 @@ def words(item: Stored) -> str:
     match item:
         case RelationDef():
             return f"{_RELATIONS.get(item.kind, 'table')} {item.schema}.{item.name}"
-        case TypeDef() | FunctionDef() | ConfigurationDef() | DictionaryDef():
+        case (
+            TypeDef()
+            | FunctionDef()
+            | ConfigurationDef()
+            | DictionaryDef()
+            | OperatorFamilyDef()
+            | OperatorClassDef()
+        ):
             return f"{_WORDS[type(item)]} {item.schema}.{item.name}"
         case CommentDef():
             return f"comment on object {item.object_oid} of catalog {item.class_oid}, part {item.sub_id}"

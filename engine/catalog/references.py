@@ -46,6 +46,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
+from planner.catalog.opclasses import FamilyMember, OperatorClassDef, OperatorFamilyDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
@@ -155,6 +156,12 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
     WrapperDef: {**_all(_nothing, "oid", "name", "owner", "options"), "validator": _oid},
     ServerDef: {**_all(_nothing, "oid", "name", "owner", "type", "version", "options"), "wrapper": _oid},
     MappingDef: {**_all(_nothing, "oid", "owner", "options"), "server": _oid},
+    OperatorFamilyDef: {**_PLACED, "method": _nothing, "members": _parts},
+    OperatorClassDef: {**_PLACED, **_all(_nothing, "method", "default"), **_all(_oid, "family", "input_type", "key_type")},
+    FamilyMember: {
+        # a family outlives its classes, whose members leave it
+        **_all(_nothing, "oid", "function", "number", "of_class"), **_all(_oid, "left", "right", "object", "sort_family"),
+    },
     TypeDef: {
         **_PLACED,
         **_all(

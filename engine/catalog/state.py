@@ -29,6 +29,7 @@ from engine.catalog.indexes import (
     named_types,
     with_constructors,
 )
+from engine.catalog.named_definitions import NAMED, FindsNamed
 from engine.catalog.relation_indexes import (
     OwnedConstraint,
     OwnedStatistics,
@@ -65,11 +66,9 @@ from planner.casts import register_typed
 from planner.catalog import (
     DEFAULT_TIMELINE,
     AclDef,
-    ConfigurationDef,
     ConstraintDef,
     DatabaseDef,
     DefaultsDef,
-    DictionaryDef,
     ExtensionDef,
     FunctionDef,
     RelationDef,
@@ -77,11 +76,9 @@ from planner.catalog import (
     RowType,
     SchemaDef,
     SourceDef,
-    TextSearchDef,
     TimelineDef,
     TypeDef,
 )
-from planner.catalog.foreign import ForeignDef, MappingDef, Name, ServerDef, WrapperDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.trigger import TriggerDef
 from planner.extensions import PLPGSQL
@@ -101,22 +98,11 @@ _NAMED: Final[Mapping[type, str]] = {
 _BY_KEY: Final = frozenset((AclDef, CommentDef, DefaultsDef))
 """Kinds of objects that are found by their keys alone."""
 
-if KINDS ^ {
-    *_NAMED,
-    *_BY_KEY,
-    RelationDef,
-    TypeDef,
-    FunctionDef,
-    ConfigurationDef,
-    DictionaryDef,
-    WrapperDef,
-    ServerDef,
-    MappingDef,
-}:
+if KINDS ^ {*_NAMED, *_BY_KEY, *NAMED, RelationDef, TypeDef, FunctionDef}:
     raise TypeError("CatalogSnapshot has to index each kind of stored objects")
 
 
-class CatalogSnapshot:
+class CatalogSnapshot(FindsNamed):
     """An immutable catalog; implements ``planner.catalog.Catalog``.
 
     ``version`` names the snapshot for caches; ``namespace_version`` changes only when a name may now
@@ -132,8 +118,6 @@ class CatalogSnapshot:
         "_by_oid",
         "_constraints",
         "_constructors",
-        "_foreign",
-        "_foreign_by_name",
         "_functions",
         "_functions_by_name",
         "_made_types",
@@ -144,8 +128,6 @@ class CatalogSnapshot:
         "_schemas",
         "_schemas_by_oid",
         "_shapes",
-        "_text_search",
-        "_text_search_by_name",
         "_types",
         "_types_by_name",
         "added",
@@ -204,10 +186,8 @@ class CatalogSnapshot:
         self._functions: dict[int, FunctionDef] = {}
         self._constructors: Constructors = {}
         self._functions_by_name: dict[str, tuple[FunctionDef, ...]] = {}
-        self._text_search: dict[int, TextSearchDef] = {}
-        self._text_search_by_name: dict[tuple[int, str, str], TextSearchDef] = {}
-        self._foreign: dict[int, ForeignDef] = {}
-        self._foreign_by_name: dict[tuple[int, Name], ForeignDef] = {}
+        self._named_oids = {}
+        self._named_names = {}
         self._by_name.update(((item.schema, item.name), item) for item in virtual_relations())
         self._by_oid.update((item.oid, item) for item in virtual_relations())
         self._shapes: dict[int, RowShape | None] = {}
@@ -312,22 +292,6 @@ class CatalogSnapshot:
         """Return the user's function with this oid."""
         return self._functions.get(oid)
 
-    def text_search_named(self, named_by: int, schema: str, name: str) -> TextSearchDef | None:
-        """Return the users' text search object ``schema.name`` that values of the type ``named_by`` name."""
-        return self._text_search_by_name.get((named_by, schema, name))
-
-    def text_search_by_oid(self, oid: int) -> TextSearchDef | None:
-        """Return the users' text search configuration or dictionary with this oid."""
-        return self._text_search.get(oid)
-
-    def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
-        """Return the wrapper or server of that name, or the user mapping for a role at a server, of the catalog ``class_oid``."""
-        return self._foreign_by_name.get((class_oid, name))
-
-    def foreign_by_oid(self, oid: int) -> ForeignDef | None:
-        """Return the foreign-data wrapper, server or user mapping with this oid."""
-        return self._foreign.get(oid)
-
     # -- the engine's own view ---------------------------------------------------------------------
 
     def schemas(self) -> Iterable[SchemaDef]:
@@ -358,14 +322,6 @@ class CatalogSnapshot:
     def functions(self) -> Iterable[FunctionDef]:
         """Yield users' functions, oldest first."""
         return iter(sorted(self._functions.values(), key=lambda f: f.oid))
-
-    def text_search(self) -> Sequence[TextSearchDef]:
-        """Return users' text search configurations and dictionaries, oldest first."""
-        return sorted(self._text_search.values(), key=lambda item: item.oid)
-
-    def foreign(self) -> Sequence[ForeignDef]:
-        """Return foreign-data wrappers, servers and user mappings, oldest first."""
-        return sorted(self._foreign.values(), key=lambda item: item.oid)
 
     def schema_by_oid(self, oid: int) -> SchemaDef | None:
         """Return the schema with this oid."""
@@ -563,7 +519,7 @@ class CatalogSnapshot:
     def _copy(self) -> CatalogSnapshot:
         """Return a snapshot like this one, which shares all that a change does not touch."""
         new = object.__new__(CatalogSnapshot)
-        for name in CatalogSnapshot.__slots__:
+        for name in (*FindsNamed.__slots__, *CatalogSnapshot.__slots__):
             if name != "__weakref__":
                 setattr(new, name, getattr(self, name))
         new.derived = {}
@@ -601,19 +557,8 @@ class CatalogSnapshot:
                 self._functions_by_name = grouped(
                     self._functions_by_name, before, after, lambda function: function.name
                 )
-            elif kind in (ConfigurationDef, DictionaryDef):
-                self._text_search = by_oid(self._text_search, before, after)
-                self._text_search_by_name = by_name(
-                    self._text_search_by_name,
-                    before,
-                    after,
-                    lambda item: (item.named_by, item.schema, item.name),
-                )
-            elif kind in (WrapperDef, ServerDef, MappingDef):
-                self._foreign = by_oid(self._foreign, before, after)
-                self._foreign_by_name = by_name(
-                    self._foreign_by_name, before, after, lambda item: (item.class_oid, item.known_as)
-                )
+            elif kind in NAMED:
+                self._turn_named(before, after)
             elif kind in _NAMED:
                 index = _NAMED[kind]
                 setattr(self, index, by_name(getattr(self, index), before, after, lambda item: item.name))

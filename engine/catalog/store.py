@@ -56,6 +56,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
+from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.parse import is_sql
 from txn.api import Transaction
 from txn.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec
@@ -87,6 +88,7 @@ _TYPES: dict[str, type[Any]] = {
     "source": SourceDef, "database": DatabaseDef, "defaults": DefaultsDef, "type": TypeDef,
     "function": FunctionDef, "extension": ExtensionDef, "text configuration": ConfigurationDef,
     "text dictionary": DictionaryDef, "foreign wrapper": WrapperDef, "foreign server": ServerDef, "user mapping": MappingDef,
+    "operator family": OperatorFamilyDef, "operator class": OperatorClassDef,
 }  # fmt: skip
 
 _SHARED: Final = frozenset(

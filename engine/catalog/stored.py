@@ -36,6 +36,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
+from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.typefacts import FIRST_USER_OID
 
 SUPERUSER_OID = 10
@@ -50,6 +51,7 @@ PG_TRIGGER_OID = 2620
 PG_POLICY_OID = 3256
 PG_STATISTIC_EXT_OID = 3381
 PG_FOREIGN_SERVER_OID, PG_FOREIGN_DATA_WRAPPER_OID, PG_USER_MAPPING_OID = 1417, 2328, 1418
+PG_OPCLASS_OID, PG_OPFAMILY_OID = 2616, 2753
 PG_TS_DICT_OID, PG_TS_CONFIG_OID, PG_TS_TEMPLATE_OID = 3600, 3602, 3764
 
 
@@ -81,6 +83,8 @@ Stored: TypeAlias = (
     | WrapperDef
     | ServerDef
     | MappingDef
+    | OperatorFamilyDef
+    | OperatorClassDef
 )
 # kind and oid name a stored object; a comment's oid packs its sub id
 StoredKey: TypeAlias = tuple[str, int, int]
@@ -125,6 +129,10 @@ def key_of(item: Stored) -> StoredKey:
             return ("foreign server", item.oid, 0)
         case MappingDef():
             return ("user mapping", item.oid, 0)
+        case OperatorFamilyDef():
+            return ("operator family", item.oid, 0)
+        case OperatorClassDef():
+            return ("operator class", item.oid, 0)
         case CommentDef():
             return (comment_kind(item.class_oid), item.object_oid, item.sub_id)
         case AclDef():
@@ -178,8 +186,11 @@ def highest_oid(items: Iterable[Stored]) -> int:
             case (
                 SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef() | FunctionDef()
                 | ExtensionDef() | ConfigurationDef() | DictionaryDef() | WrapperDef() | ServerDef() | MappingDef()
+                | OperatorClassDef()
             ):  # fmt: skip
                 highest = max(highest, item.oid)
+            case OperatorFamilyDef():
+                highest = max(highest, item.oid, *(member.oid for member in item.members))
             case TypeDef(kind="b"):
                 pass  # of an extension: beyond all that are given out
             case TypeDef():

@@ -20,6 +20,8 @@ from engine.catalog.stored import (
     PG_FOREIGN_DATA_WRAPPER_OID,
     PG_FOREIGN_SERVER_OID,
     PG_NAMESPACE_OID,
+    PG_OPCLASS_OID,
+    PG_OPFAMILY_OID,
     PG_POLICY_OID,
     PG_PROC_OID,
     PG_STATISTIC_EXT_OID,
@@ -37,6 +39,7 @@ from pgwire.give_way import give_way, paced, paced_iter
 from planner import statements as st
 from planner.catalog import AclDef, ConfigurationDef, ConstraintDef, DictionaryDef, RelationDef, TypeDef
 from planner.catalog.foreign import MappingDef, ServerDef
+from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.named_oids import named_oids, relations_in_text
 from planner.partition import ancestors
 from planner.typefacts import FIRST_USER_OID
@@ -245,6 +248,9 @@ class Wants:
         for item in catalog.text_search():
             if item.schema == name:
                 self.change(key_of(item))
+        for opclass in catalog.opclasses():
+            if opclass.schema == name:
+                self.change(key_of(opclass))
         for table, statistics in catalog.statistics().values():
             if statistics.schema_oid == schema.oid and table.schema != name:
                 self.change(key_of(table))
@@ -313,6 +319,11 @@ def references(catalog: CatalogSnapshot, item: Stored) -> set[StoredKey]:
             return {("schema", item.schema_oid, 0), *(key_of(one) for one in asked if one is not None)}
         case DictionaryDef():
             return {("schema", item.schema_oid, 0)}
+        case OperatorClassDef():
+            return {("schema", item.schema_oid, 0), ("operator family", item.family, 0)}
+        case OperatorFamilyDef():
+            called = {m.object for m in item.members if m.function and m.object >= FIRST_USER_OID}
+            return {("schema", item.schema_oid, 0), *(("function", oid, 0) for oid in called)}
         case ServerDef():
             return {("foreign wrapper", item.wrapper, 0)}
         case MappingDef():
@@ -384,6 +395,9 @@ def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey 
         case _ if class_oid in (PG_FOREIGN_SERVER_OID, PG_FOREIGN_DATA_WRAPPER_OID):
             foreign = catalog.foreign_by_oid(oid)
             return None if foreign is None else key_of(foreign)
+        case _ if class_oid in (PG_OPCLASS_OID, PG_OPFAMILY_OID):
+            opclass = catalog.opclass_by_oid(oid)
+            return None if opclass is None else key_of(opclass)
         case _ if class_oid == PG_TYPE_OID:
             type_ = catalog.type_by_oid(oid)
             return None if type_ is None else key_of(type_)

@@ -15,6 +15,8 @@ from engine.catalog.stored import (
     PG_FOREIGN_SERVER_OID,
     PG_LARGEOBJECT_OID,
     PG_NAMESPACE_OID,
+    PG_OPCLASS_OID,
+    PG_OPFAMILY_OID,
     PG_POLICY_OID,
     PG_PROC_OID,
     PG_STATISTIC_EXT_OID,
@@ -24,6 +26,7 @@ from engine.catalog.stored import (
     PG_TYPE_OID,
 )
 from engine.ddl.foreign_needs import ForeignNeeds
+from engine.ddl.opclass_needs import OpclassNeeds
 from engine.ddl.routine_needs import RoutineNeeds
 from engine.ddl.statistics_needs import StatisticsNeeds
 from engine.reads.plans import Replan
@@ -32,7 +35,7 @@ from planner.errors import SqlError
 from planner.total import members, total
 
 
-class CommentNeeds(RoutineNeeds, StatisticsNeeds, ForeignNeeds):
+class CommentNeeds(RoutineNeeds, StatisticsNeeds, ForeignNeeds, OpclassNeeds):
     """To own what is commented on, or what it is a part of."""
 
     def comment(self, statement: st.Comment) -> None:
@@ -124,6 +127,8 @@ COMMENTED: Final[Mapping[int, _Comment]] = total(
         PG_TS_DICT_OID: CommentNeeds.comment_on_text_search,
         PG_FOREIGN_SERVER_OID: CommentNeeds.comment_on_foreign,
         PG_FOREIGN_DATA_WRAPPER_OID: CommentNeeds.comment_on_foreign,
+        PG_OPCLASS_OID: CommentNeeds.comment_on_opclass,
+        PG_OPFAMILY_OID: CommentNeeds.comment_on_opclass,
         PG_EXTENSION_OID: CommentNeeds.comment_on_extension,
         PG_AUTHID_OID: CommentNeeds.comment_on_role,
         PG_LARGEOBJECT_OID: CommentNeeds.comment_on_large_object,

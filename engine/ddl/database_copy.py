@@ -47,6 +47,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
+from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
@@ -245,7 +246,7 @@ def _made_in_order(item: Stored) -> int:
             return item.object_oid
         case (
             SchemaDef() | RelationDef() | TypeDef() | FunctionDef() | ExtensionDef()
-            | ConfigurationDef() | DictionaryDef() | WrapperDef() | ServerDef() | MappingDef()
+            | ConfigurationDef() | DictionaryDef() | WrapperDef() | ServerDef() | MappingDef() | OperatorFamilyDef() | OperatorClassDef()
         ):  # fmt: skip
             return item.oid
     raise AssertionError(f"no object of one database: {item}")
@@ -273,7 +274,7 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
             yield from ((oid, 1) for oid in parts)
         case (
             SchemaDef() | FunctionDef() | ExtensionDef() | ConfigurationDef() | DictionaryDef() | WrapperDef()
-            | ServerDef() | MappingDef()
+            | ServerDef() | MappingDef() | OperatorFamilyDef() | OperatorClassDef()
         ):  # fmt: skip
             if item.oid >= FIRST_USER_OID:  # not public
                 yield item.oid, 1
@@ -336,6 +337,26 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
             return replace(item, oid=oids[item.oid], wrapper=oids[item.wrapper])
         case MappingDef():
             return replace(item, oid=oids[item.oid], server=oids[item.server])
+        case OperatorFamilyDef():
+            return replace(
+                item,
+                oid=oids[item.oid],
+                schema_oid=oids[item.schema_oid],
+                members=tuple(
+                    replace(
+                        one,
+                        oid=oids[one.oid],
+                        object=oids[one.object],
+                        of_class=oids[one.of_class],
+                        sort_family=oids[one.sort_family],
+                    )
+                    for one in item.members
+                ),
+            )
+        case OperatorClassDef():
+            return replace(
+                item, oid=oids[item.oid], schema_oid=oids[item.schema_oid], family=oids[item.family]
+            )
         case SchemaDef():
             return replace(item, oid=oids[item.oid])
         case CommentDef(class_oid=class_oid) | AclDef(class_oid=class_oid) if class_oid == PG_LARGEOBJECT_OID:

@@ -20,6 +20,7 @@ from engine.ddl.dependency_walk import told as told_with
 from engine.ddl.dependents import still_needed
 from engine.ddl.drop import drop_relations, kept_about, notice_cascade
 from engine.ddl.extensions import forget_extensions, in_schema
+from engine.ddl.opclasses import drop_objects as drop_opclasses
 from engine.ddl.statistics_parts import drop_statistics_in
 from engine.ddl.text_search import asked_by, drop_objects
 from engine.ddl.types import drop_types
@@ -68,8 +69,18 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     told = openly(told_with, session, [Address(PG_NAMESPACE_OID, schema.oid) for schema in schemas])
     # also where pg_depend has no row of it: a schema that holds something never goes alone
     statistics = [one for _table, one in catalog.statistics().values() if one.schema_oid in oids]
+    ordering = [item for item in catalog.opclasses() if item.schema in names]
     holds = bool(
-        statistics or told or inside or called or types or extensions or searching or views or hanging
+        ordering
+        or statistics
+        or told
+        or inside
+        or called
+        or types
+        or extensions
+        or searching
+        or views
+        or hanging
     )
     if holds and not cascade:
         what = f"schema {schemas[0].name}" if len(schemas) == 1 else None
@@ -83,6 +94,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
         left = [t for t in map(session.catalog.type_by_oid, [t.oid for t in types]) if t is not None]
         await drop_types(session, left, cascade=True, quiet=True)
         await drop_objects(session, searching, cascade=True, quiet=True)
+        await drop_opclasses(session, ordering)
         await forget_extensions(session, extensions)
     gone = openly(kept_about, session.catalog, oids)
     gone += [

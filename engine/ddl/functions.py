@@ -32,8 +32,10 @@ from planner import statements as st
 from planner.acl import reowned
 from planner.bind.functions import check_source, rebase_body, with_settings
 from planner.builtins.system import type_name
+from planner.builtins.system_describe import describe_object
 from planner.builtins.system_functions import function_name
 from planner.catalog import AclDef, FunctionDef, RelationDef
+from planner.catalog.opclasses import OperatorFamilyDef
 from planner.errors import SqlError
 from planner.evaluate import evaluate_constant
 from planner.named_oids import named_oids, relations_in_text
@@ -420,6 +422,7 @@ async def drop_functions(
         return
     oids = [target.oid for target in targets]
     views, functions, links = openly(dependents, session, oids)
+    links += classes_of(session, {*oids, *(function.oid for function in functions)})
     told: Sequence[Any] = [
         one for one in openly(in_report_order, [*oids, *roots], [*links, *hanging]) if one.what
     ]
@@ -442,14 +445,32 @@ async def drop_functions(
         await drop_relations(session, left, cascade=True, quiet=True)
 
 
+def classes_of(session: Session, functions: set[int]) -> list[Dependency]:
+    """Return how operator classes hang on functions that they cannot be without."""
+    return [
+        Dependency(
+            member.of_class,
+            member.of_class,
+            describe_object(session, 2616, member.of_class, 0) or "",
+            member.object,
+        )
+        for family in session.catalog.opclasses()
+        if isinstance(family, OperatorFamilyDef)
+        for member in family.members
+        if member.function and member.of_class and member.object in functions
+    ]
+
+
 async def forget_functions(session: Session, functions: Iterable[FunctionDef]) -> None:
     """Take functions out of the catalog, with what of tables and domains calls them, and what is kept about them."""
     from engine.ddl.function_uses import callers, drop_parts, refit
+    from engine.ddl.opclasses import drop_with_functions
 
     catalog = session.catalog
     oids = {f.oid for f in functions if catalog.function_by_oid(f.oid) is not None}
     if oids:
         await drop_parts(session, oids)
+        await drop_with_functions(session, oids)
     deletes: list[StoredKey] = [("function", oid, 0) for oid in sorted(oids)]
     deletes += openly(_kept_about, catalog, oids)
     if deletes:

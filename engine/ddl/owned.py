@@ -37,6 +37,7 @@ from engine.ddl.foreign_parts import words as foreign_words
 from engine.ddl.grant import revoked_by_user
 from engine.ddl.members import grantees, named_role
 from engine.ddl.needs import denied
+from engine.ddl.opclasses import drop_objects as drop_opclasses
 from engine.ddl.policies import without_role
 from engine.ddl.roles import function_words
 from engine.ddl.statistics_parts import (
@@ -66,6 +67,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.catalog.foreign import ForeignDef, MappingDef, ServerDef, WrapperDef
+from planner.catalog.opclasses import OpclassDef, OperatorClassDef, OperatorFamilyDef
 from planner.errors import SqlError, not_supported
 from planner.rights import Rights
 
@@ -76,7 +78,7 @@ if TYPE_CHECKING:
 Params = tuple[Any, ...]
 _Owned = (
     RelationDef | FunctionDef | TypeDef | SchemaDef | SourceDef | DatabaseDef | ExtensionDef
-    | ConfigurationDef | DictionaryDef | WrapperDef | ServerDef | MappingDef
+    | ConfigurationDef | DictionaryDef | OperatorFamilyDef | OperatorClassDef | WrapperDef | ServerDef | MappingDef
 )  # fmt: skip
 _CLASSES: dict[type, int] = {
     RelationDef: PG_CLASS_OID, FunctionDef: PG_PROC_OID, TypeDef: PG_TYPE_OID, SchemaDef: PG_NAMESPACE_OID,
@@ -146,7 +148,7 @@ def _check_taken(session: Session, owned: Sequence[_Owned], statistics: Sequence
     for item in owned:
         if isinstance(item, SchemaDef) and not giver.database("C"):
             raise denied("database", session.database)
-        if isinstance(item, FunctionDef | TextSearchDef):
+        if isinstance(item, FunctionDef | TextSearchDef | OpclassDef):
             schema = session.catalog.schema(item.schema)
             if schema is not None and not taker.schema(schema, "C"):
                 raise denied("schema", schema.name)
@@ -261,6 +263,9 @@ async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
     types = [t for t in every if isinstance(t, TypeDef) and session.catalog.type_by_oid(t.oid) is not None]
     await drop_types(session, types, cascade=True, quiet=True)
     await drop_objects(session, [item for item in owned if isinstance(item, ForeignDef)])
+    ordering = [item for item in owned if isinstance(item, OpclassDef)]
+    ordering += [item for item in session.catalog.opclasses() if item.schema_oid in schemas]
+    await drop_opclasses(session, ordering)
     await drop_statistics_in(session, schemas)
     deletes: list[StoredKey] = [("schema", oid, 0) for oid in sorted(schemas)]
     deletes += [key_of(a) for a in session.catalog.acls() if a.object_oid in schemas]

@@ -198,6 +198,10 @@ async def _rename_schema(session: Session, statement: st.Rename) -> None:
     moved += [replace(r, schema=statement.new, version=version) for r in relations]
     moved += [replace(t, schema=statement.new) for t in catalog.user_types() if t.schema == statement.old]
     moved += [replace(f, schema=statement.new) for f in catalog.functions_in(statement.old)]
-    moved += [replace(i, schema=statement.new) for i in catalog.text_search() if i.schema == statement.old]
+    moved += [
+        replace(i, schema=statement.new)
+        for i in (*catalog.text_search(), *catalog.opclasses())
+        if i.schema == statement.old
+    ]
     await session.view.change(moved)
     await rebase_queries(session, {relation.oid for relation in relations}, catalog)

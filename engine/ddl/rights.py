@@ -204,6 +204,11 @@ RIGHTS: Final[Mapping[type, Row]] = total(
         st.AlterForeign: Asks(Asked.alter_foreign),
         st.DropForeign: Asks(Asked.drop_foreign),
         st.ImportForeignSchema: Asks(Asked.import_schema),
+        st.CreateOpfamily: Asks(Asked.create_opfamily),
+        st.CreateOpclass: Asks(Asked.create_opclass),
+        st.ChangeOpfamily: Asks(Asked.change_opfamily),
+        st.AlterOpclass: Asks(Asked.alter_opclass),
+        st.DropOpclass: Asks(Asked.drop_opclass),
         # roles, databases, and what they hold
         st.RoleStatement: Asks(Asked.role_statement),
         st.GrantRole: Asks(Asked.grant_role),

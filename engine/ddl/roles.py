@@ -41,6 +41,7 @@ from pgwire.give_way import opening, paced_iter, spaced
 from planner.acl import memberships
 from planner.builtins.reg import search_object_name
 from planner.builtins.system import type_name
+from planner.builtins.system_describe import describe_object
 from planner.builtins.system_functions import shown_function
 from planner.catalog import AclDef, FunctionDef, RelationDef, RoleDef
 from planner.deparse_expr import quote_identifier
@@ -189,6 +190,11 @@ def _owned_by(session: Session, role: RoleDef) -> list[tuple[int, int, str]]:
         for _table, one in statistics_owned_by(session.catalog, role.oid)
     ]
     owned += [
+        (one.oid, 0, f"owner of {describe_object(session, one.class_oid, one.oid, 0)}")
+        for one in session.catalog.opclasses()
+        if one.owner == role.oid
+    ]
+    owned += [
         (one.oid, 0, f"owner of {words(session, one)}") for one in owned_by(session.catalog, {role.oid})
     ]
     owned += [
@@ -282,6 +288,7 @@ async def _elsewhere(session: Session, role: int) -> AsyncIterator[str]:
         own += [*catalog.user_types(), *catalog.functions(), *catalog.extensions.values()]
         own += catalog.text_search()
         own += catalog.foreign()
+        own += catalog.opclasses()
         own += [one for _table, one in catalog.statistics().values()]
         oids = {item.oid for item in own if item.owner == role}
         granted = {

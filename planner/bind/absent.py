@@ -5,7 +5,7 @@
     DROP OPERATOR + (int, int)        2BP01: the system needs it
 
 Which object classes of PostgreSQL's own exist is known for types, functions, operators, casts, languages, access methods and
-collations; a name that may be one of its conversions, operator classes, text search parsers or templates is refused (0A000).
+collations; a name that may be one of its conversions, text search parsers or templates is refused (0A000).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from planner.errors import SqlError, not_supported
 from planner.facts import facts
 from planner.typefacts import format_type
 
-_OF_METHODS: Final = ("operator class", "operator family")
 _OWN: Final = {
     "language": frozenset({"internal", "c", "sql"}),
     "access method": frozenset({"heap", "btree", "hash", "gist", "gin", "spgist", "brin"}),
@@ -30,8 +29,6 @@ _OWN: Final = {
 }  # fmt: skip
 _MAY_BE_OWN: Final = {
     "conversion": re.compile(".+_to_.+"),
-    "operator class": re.compile(".+_ops"),
-    "operator family": re.compile(".+_ops"),
     "text search": re.compile("default|simple|ispell|synonym|thesaurus|snowball|unaccent"),
 }  # fmt: skip
 _MISSING: Final = frozenset({"42704", "42P01", "42883", "3F000"})
@@ -80,19 +77,6 @@ def _of_rule(context: BindContext, what: str, item: ast.AbsentObject) -> _Findin
         message = f"cannot drop rule _RETURN on {view} because {view} requires it"
         return SqlError("2BP01", message, hint=f"You can drop {view} instead."), ""
     return SqlError("42704", f'rule "{name}" for relation "{relation.name}" does not exist'), ""
-
-
-def _of_method(context: BindContext, what: str, item: ast.AbsentObject) -> _Finding:
-    method, name = item.name[0], item.name[1:]
-    if method not in _OWN["access method"]:
-        # also with IF EXISTS
-        raise SqlError("42704", f'access method "{method}" does not exist')
-    missing = _no_schema(context, name)
-    if missing is not None:
-        return missing, ""
-    _refuse_own(what, name)
-    shown = ".".join(name)
-    return SqlError("42704", f'{what} "{shown}" does not exist for access method "{method}"'), ""
 
 
 def _named(context: BindContext, what: str, item: ast.AbsentObject) -> _Finding:
@@ -185,7 +169,6 @@ def _operator(context: BindContext, what: str, item: ast.AbsentObject) -> _Findi
 
 _CHECKS: Final[dict[str, _Check]] = {
     "rule": _of_rule,
-    **dict.fromkeys(_OF_METHODS, _of_method),
     "foreign table": _foreign_table,
     "cast": _cast,
     "operator": _operator,

@@ -17,10 +17,11 @@ from planner import ast
 from planner.bind.calls import make_call, resolve_call
 from planner.bind.context import BindContext
 from planner.bind.expr import operator_name
+from planner.catalog.opclasses import PG_OPCLASS, OperatorClassDef
 from planner.errors import Span, SqlError, not_supported
 from planner.extensions import with_operators
 from planner.facts import facts
-from planner.opclass import check_default_made
+from planner.opclass import METHOD_OIDS, check_default_made, has_own_class
 from planner.opclass_extensions import class_named
 from planner.query import Expr
 from planner.resolve import make_operator
@@ -117,6 +118,17 @@ def _check_schema(context: BindContext, method: str, written: ast.Name) -> None:
     )
 
 
+def made_by_users(context: BindContext, method: str, written: ast.Name) -> OperatorClassDef | None:
+    """Return the user's operator class that a name means, None for any other."""
+    for schema in written[-2:-1] or context.search_path:
+        if schema == "pg_catalog" and has_own_class(method, written[-1]):
+            return None
+        found = context.catalog.opclass_named(PG_OPCLASS, METHOD_OIDS[method], schema, written[-1])
+        if isinstance(found, OperatorClassDef):
+            return found
+    return None
+
+
 def check_class_made(
     context: BindContext, method: str, written: ast.Name, type_oid: int, span: Span | None
 ) -> None:
@@ -127,6 +139,11 @@ def check_class_made(
     if not written:
         check_default_made(context.catalog, method, type_oid)
         return
+    if made_by_users(context, method, written) is not None:
+        shown = ".".join(written)
+        raise not_supported(
+            f'operator class "{shown}" of one\'s own for an index or a partition key', span=span
+        )
     name = written[-1]
     refused = _NOT_KEPT.get((method, name))
     found = class_named(method, name)

@@ -48,6 +48,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.catalog.foreign import ForeignDef, Name
+from planner.catalog.opclasses import OpclassDef
 from planner.catalog.statistics import StatisticsDef
 from planner.collations import COLLATIONS, mixing, without_collations
 from planner.deparse import deparse_expr, deparse_query
@@ -160,6 +161,9 @@ class _NoCatalog:
         return None
 
     def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
+        return None
+
+    def opclass_named(self, class_oid: int, method: int, schema: str, name: str) -> OpclassDef | None:
         return None
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pgwire.codecs.encodings import NAMES, NUMBERS, canonical
 from pgwire.codecs.invalid import quoting
@@ -315,6 +315,28 @@ def is_other_temp_schema(session: EvalSession, oid: int) -> bool:
     return schema is not None and schema.name.startswith("pg_temp_") and oid != temp_schema(session)
 
 
+def opclass_is_visible(file: str, session: EvalSession, oid: int) -> bool | None:
+    """SQL's ``pgopclass_is_visible`` and ``pg_opfamily_is_visible``."""
+    found = session.catalog.opclass_by_oid(oid)
+    if found is None:
+        return _builtin_is_visible(lambda: _fact_oids(file))(session, oid)
+    for schema in session.search_path:
+        if schema == found.schema:
+            return True
+        if schema == "pg_catalog" and any(
+            row[_OF_FILES[file]] == found.name
+            and int(row[_OF_FILES[file].replace("name", "method")]) == found.method
+            for row in rows(file)
+        ):
+            return False
+        if session.catalog.opclass_named(found.class_oid, found.method, schema, found.name) is not None:
+            return False
+    return False
+
+
+_OF_FILES: Final = {"opclass": "opcname", "opfamily": "opfname"}
+
+
 def _register() -> None:
     def session_form(
         signature: str, form: Callable[..., Any], for_rows: Callable[..., Any] | None = None
@@ -326,8 +348,8 @@ def _register() -> None:
     fact = _builtin_is_visible
     session_form("pg_function_is_visible(oid)", _function_is_visible)
     session_form("pg_operator_is_visible(oid)", fact(lambda: facts().operators))
-    session_form("pg_opclass_is_visible(oid)", fact(lambda: _fact_oids("opclass")))
-    session_form("pg_opfamily_is_visible(oid)", fact(lambda: _fact_oids("opfamily")))
+    for file in ("opclass", "opfamily"):
+        session_form(f"pg_{file}_is_visible(oid)", functools.partial(opclass_is_visible, file))
     session_form("pg_collation_is_visible(oid)", fact(lambda: _fact_oids("collations")))
     session_form("pg_conversion_is_visible(oid)", fact(lambda: _fact_oids("conversions")))
     session_form("pg_ts_parser_is_visible(oid)", fact(functools.partial(_fact_oids, "ts_parsers")))

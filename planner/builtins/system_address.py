@@ -26,6 +26,7 @@ from planner.builtins.session import EvalSession
 from planner.builtins.system_server import record_of
 from planner.catalog import RANGE_CONSTRUCTORS, RelationDef
 from planner.catalog.foreign import FOREIGN_WORDS, PG_FOREIGN_SERVER, PG_USER_MAPPING, PUBLIC_MAPPING
+from planner.catalog.opclasses import PG_OPCLASS, PG_OPFAMILY, OperatorFamilyDef
 from planner.errors import SqlError
 from planner.facts import REGCONFIG, REGDICTIONARY, ProcFact, facts, rows
 from planner.textsearch.names import find_named
@@ -261,6 +262,11 @@ def _of_method(what: str, session: EvalSession, names: Names, _args: Names) -> A
         for row in rows(file):
             if int(row[f"{prefix}method"]) == method and row[f"{prefix}name"] == name[-1]:
                 return int(row["oid"]), 0
+    class_oid = PG_OPCLASS if file == "opclass" else PG_OPFAMILY
+    for schema in object_schemas(session, name):
+        found = session.catalog.opclass_named(class_oid, method, schema, name[-1])
+        if found is not None:
+            return found.oid, 0
     shown = ".".join(name)
     raise SqlError("42704", f'{what} "{shown}" does not exist for access method "{names[0]}"')
 
@@ -275,6 +281,10 @@ def _in_family(what: str, session: EvalSession, names: Names, args: Names) -> Ad
         sides = tuple(int(row[f"{file}{side}type"]) for side in ("left", "right"))
         if int(row[f"{file}family"]) == family and int(row[f"{file}{column}"]) == number and sides == types:
             return int(row["oid"]), 0
+    made = session.catalog.opclass_by_oid(family)
+    for one in made.members if isinstance(made, OperatorFamilyDef) else ():
+        if one.place == (what == "function", number, *types):
+            return one.oid, 0
     shown = f"{number} ({', '.join(args)})"
     raise SqlError(
         "42704",

@@ -16,9 +16,10 @@ from typing import Any, Final, NamedTuple
 from planner.builtins.reg import quote_ident, search_object_name
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
-from planner.builtins.system import relation_visible, type_name
+from planner.builtins.system import opclass_is_visible, relation_visible, type_name
 from planner.catalog import ExtensionDef, RelationDef, SystemCatalog
 from planner.catalog.foreign import FOREIGN_WORDS, PG_USER_MAPPING, MappingDef, ServerDef
+from planner.catalog.opclasses import PG_OPCLASS, PG_OPFAMILY, FamilyMember, OperatorFamilyDef
 from planner.extensions import PLPGSQL, TEMPLATES
 from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
 from planner.opclass_extensions import extension_classes
@@ -138,7 +139,13 @@ def _in_family(
     def describe(session: EvalSession, oid: int) -> str | None:
         row = next((row for row in rows(file) if int(row["oid"]) == oid), None)
         if row is None:
-            return None
+            found = member_by_oid(session.catalog, oid)
+            if found is None or found[1].function != (word == "function"):
+                return None
+            own, one = found
+            sides = ", ".join(str(type_name(session, side, None)) for side in (one.left, one.right))
+            called = (what(session, one.object) or "").removeprefix(f"{word} ")
+            return f"{word} {one.number} ({sides}) of {_DESCRIBED[2753](session, own.oid)}: {called}"
         family = _DESCRIBED[2753](session, int(row[f"{file}family"]))
         sides = ", ".join(
             str(type_name(session, int(row[f"{file}{side}type"]), None)) for side in ("left", "right")
@@ -148,6 +155,16 @@ def _in_family(
         return f"{word} {row[number]} ({sides}) of {family}: {called}"
 
     return describe
+
+
+def member_by_oid(catalog: SystemCatalog, oid: int) -> tuple[OperatorFamilyDef, FamilyMember] | None:
+    """Return the operator or function of a users' family with this oid, and the family."""
+    for family in catalog.opclasses():
+        if isinstance(family, OperatorFamilyDef):
+            for one in family.members:
+                if one.oid == oid:
+                    return family, one
+    return None
 
 
 def _role(session: EvalSession, oid: int) -> str | None:
@@ -270,6 +287,12 @@ def _of_method(word: str, file: str, name: str, method: str) -> Callable[[EvalSe
                 extension = session.catalog.extension(brought.extension)
                 shown = _of_extension(session, extension, quote_ident(called))
                 return f"{word} {shown} for access method {brought.method}"
+        made = session.catalog.opclass_by_oid(oid)
+        if made is not None and made.class_oid == (PG_OPCLASS if file == "opclass" else PG_OPFAMILY):
+            called = quote_ident(made.name)
+            if not opclass_is_visible(file, session, oid):
+                called = f"{quote_ident(made.schema)}.{called}"
+            return f"{word} {called} for access method {methods()[made.method]}"
         return None
 
     return describe

@@ -24,6 +24,7 @@ from planner.builtins.system_describe import (
     extension_by_oid,
     information_functions,
     mapping_names,
+    member_by_oid,
     methods,
     row_type_name,
     schema_by_oid,
@@ -31,6 +32,7 @@ from planner.builtins.system_describe import (
 from planner.builtins.system_server import record_of
 from planner.catalog import RelationDef
 from planner.catalog.foreign import FOREIGN_WORDS, PG_USER_MAPPING, ForeignDef, MappingDef
+from planner.catalog.opclasses import PG_OPCLASS, PG_OPFAMILY
 from planner.errors import SqlError, not_supported
 from planner.facts import BIT, INTERVAL, NUMERIC, REGCONFIG, REGDICTIONARY, facts, rows
 from planner.opclass_extensions import extension_classes
@@ -254,6 +256,9 @@ def _of_method(kind: str, file: str, prefix: str, session: Any, oid: int) -> Ide
         own = (brought.oid, brought.name) if file == "opclass" else (brought.family, brought.family_name)
         if own[0] == oid:
             return _named_of_method(kind, brought.method, _schema_of(session, brought.extension), own[1])
+    made = session.catalog.opclass_by_oid(oid)
+    if made is not None and made.class_oid == (PG_OPCLASS if file == "opclass" else PG_OPFAMILY):
+        return _named_of_method(kind, methods()[made.method], made.schema, made.name)
     return kind
 
 
@@ -267,7 +272,13 @@ def _in_family(word: str, file: str, number: str, session: Any, oid: int) -> Ide
     kind = f"{word} of access method"
     row = next((row for row in rows(file) if int(row["oid"]) == oid), None)
     if row is None:
-        return kind
+        found = member_by_oid(session.catalog, oid)
+        if found is None or found[1].function != (word == "function"):
+            return kind
+        row = {
+            number: str(found[1].number), f"{file}family": str(found[0].oid), f"{file}lefttype": str(found[1].left),
+            f"{file}righttype": str(found[1].right),
+        }  # fmt: skip
     family = _of_method("operator family", "opfamily", "opf", session, int(row[f"{file}family"]))
     assert isinstance(family, Identity)
     left, right = (_type(session, int(row[f"{file}{side}type"])) for side in ("left", "right"))

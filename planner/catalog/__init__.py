@@ -3,7 +3,7 @@
     relations   tables, views, indexes, sequences      objects    schemas, roles, databases, sources ...
     types       users' types and functions             protocol   how they are looked up
     text_search configurations and dictionaries
-    policy, trigger, statistics   what belongs to a table, foreign wrappers, servers, user mappings: imported from where they are
+    policy, trigger, statistics   what belongs to a table, foreign wrappers, servers, user mappings, operator classes: imported from where they are
 
 The engine implements ``Catalog`` over its versioned catalog; a catalog value is an immutable snapshot at
 one timestamp (plus the transaction's own DDL), so binding is a pure function of text and catalog.

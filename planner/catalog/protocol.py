@@ -8,6 +8,7 @@ from typing import Protocol
 from planner.acl import AclItem
 from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.objects import DatabaseDef, ExtensionDef, RoleDef, SchemaDef
+from planner.catalog.opclasses import OpclassDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.relations import ConstraintDef, RelationDef
 from planner.catalog.statistics import StatisticsDef
@@ -82,6 +83,9 @@ class Catalog(Protocol):
     def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
         """Return the wrapper or server of that name, or the user mapping for a role at a server, of the catalog ``class_oid``."""
 
+    def opclass_named(self, class_oid: int, method: int, schema: str, name: str) -> OpclassDef | None:
+        """Return the users' operator class or family of an index method, of the catalog ``class_oid``."""
+
 
 class SystemCatalog(Catalog, Protocol):
     """What catalog functions (``pg_get_constraintdef``, ``obj_description`` ...) ask besides: objects by oid.
@@ -128,6 +132,12 @@ class SystemCatalog(Catalog, Protocol):
 
     def foreign_by_oid(self, oid: int) -> ForeignDef | None:
         """Return the foreign-data wrapper, server or user mapping with this oid."""
+
+    def opclass_by_oid(self, oid: int) -> OpclassDef | None:
+        """Return the users' operator class or family with this oid."""
+
+    def opclasses(self) -> Sequence[OpclassDef]:
+        """Return users' operator classes and families, oldest first."""
 
     def sequences_of(self, table: int) -> Sequence[RelationDef]:
         """Return the sequences that a table's columns own, oldest first."""

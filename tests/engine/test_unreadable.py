@@ -116,6 +116,16 @@ KINDS: Final[Mapping[str, Kind]] = {
         "SELECT oid FROM pg_user_mapping", "ALTER USER MAPPING FOR postgres SERVER s OPTIONS (a 'b')",
         "DROP USER MAPPING FOR postgres SERVER s",
     ),
+    "operator family": Kind(
+        "CREATE OPERATOR FAMILY bad_family USING btree", "SELECT oid FROM pg_opfamily WHERE opfname = 'bad_family'",
+        "ALTER OPERATOR FAMILY bad_family USING btree ADD OPERATOR 1 < (int4, int2)",
+        "DROP OPERATOR FAMILY bad_family USING btree",
+    ),
+    "operator class": Kind(
+        "CREATE OPERATOR CLASS bad_class FOR TYPE int4 USING btree AS OPERATOR 1 <",
+        "SELECT oid FROM pg_opclass WHERE opcname = 'bad_class'", "ALTER OPERATOR CLASS bad_class USING btree RENAME TO x",
+        "DROP OPERATOR CLASS bad_class USING btree",
+    ),
     "comment": Kind(
         "CREATE TABLE commented (a int); COMMENT ON TABLE commented IS 'c'", "SELECT 'commented'::regclass::oid", "",
         "COMMENT ON TABLE commented IS 'other'", replaced=True,

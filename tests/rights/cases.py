@@ -180,7 +180,7 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "COMMENT ON ROLE w_target IS 'x'", "COMMENT ON ROLE w_super IS 'x'", "COMMENT ON DATABASE postgres IS 'x'", "COMMENT ON DATABASE w_db IS 'x'",
         "COMMENT ON EXTENSION citext IS 'x'", "COMMENT ON LARGE OBJECT 90001 IS 'x'", "COMMENT ON TEXT SEARCH CONFIGURATION w.conf IS 'x'",
         "COMMENT ON TEXT SEARCH DICTIONARY w.dict IS 'x'", "COMMENT ON STATISTICS w.st IS 'x'",
-        "COMMENT ON FOREIGN DATA WRAPPER w_wrapper IS 'x'", "COMMENT ON SERVER w_server IS 'x'",
+        "COMMENT ON FOREIGN DATA WRAPPER w_wrapper IS 'x'", "COMMENT ON SERVER w_server IS 'x'", "COMMENT ON OPERATOR CLASS w.opc USING btree IS 'x'", "COMMENT ON OPERATOR FAMILY w.opf USING btree IS 'x'",
     ),
     st.Maintenance: (
         ("VACUUM w.t", _READ), ("ANALYZE w.t", _READ), ("REINDEX TABLE w.t", _READ), ("REINDEX INDEX w.ti", _READ), ("REINDEX SCHEMA w2", _READ),
@@ -266,6 +266,14 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "ALTER SERVER w_server OWNER TO h_foreign",
     ),
     st.DropForeign: ("DROP FOREIGN DATA WRAPPER w_wrapper CASCADE", "DROP SERVER w_server CASCADE", "DROP SERVER w_elses_server"),
+    st.CreateOpfamily: ("CREATE OPERATOR FAMILY w.n USING btree", "CREATE OPERATOR FAMILY w.opf USING btree"),
+    st.CreateOpclass: ("CREATE OPERATOR CLASS w.n FOR TYPE int4 USING btree AS OPERATOR 1 <", "CREATE OPERATOR CLASS w.opc FOR TYPE int4 USING btree AS OPERATOR 1 <"),
+    st.ChangeOpfamily: ("ALTER OPERATOR FAMILY w.opf USING btree ADD OPERATOR 2 <= (int4, int2)", "ALTER OPERATOR FAMILY w.opf USING btree DROP OPERATOR 1 (int4, int2)"),
+    st.AlterOpclass: (
+        "ALTER OPERATOR CLASS w.opc USING btree RENAME TO n", "ALTER OPERATOR FAMILY w.opf USING btree SET SCHEMA w2", "ALTER OPERATOR CLASS w.opc USING btree OWNER TO w_target",
+        "ALTER OPERATOR FAMILY w.opf USING btree OWNER TO w_owner", "ALTER OPERATOR FAMILY w.opf USING btree OWNER TO w_else",
+    ),
+    st.DropOpclass: ("DROP OPERATOR CLASS w.opc USING btree", "DROP OPERATOR FAMILY w.opf USING btree", "DROP OPERATOR FAMILY IF EXISTS w.absent USING btree"),
     st.ImportForeignSchema: ("IMPORT FOREIGN SCHEMA x FROM SERVER w_elses_server INTO w", "IMPORT FOREIGN SCHEMA x FROM SERVER w_server INTO w2"),
     st.RoleStatement: (
         "CREATE ROLE n", "CREATE ROLE n SUPERUSER", "CREATE ROLE n CREATEDB CREATEROLE", "CREATE ROLE n REPLICATION", "CREATE ROLE n BYPASSRLS", "CREATE ROLE n IN ROLE w_target",

@@ -26,6 +26,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.catalog.foreign import ForeignDef, Name
+from planner.catalog.opclasses import OpclassDef
 from planner.catalog.statistics import StatisticsDef
 from planner.facts import PG_CATALOG_OID, PUBLIC_OID
 from planner.parse import parse_expression
@@ -100,6 +101,10 @@ class MemoryCatalog:
 
     def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
         """Return a wrapper, server or user mapping: there are none."""
+        return None
+
+    def opclass_named(self, class_oid: int, method: int, schema: str, name: str) -> OpclassDef | None:
+        """Return an operator class or family: there are none."""
         return None
 
     def _oid(self) -> int:
