@@ -35,7 +35,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from pgwire.codecs.user_types import NAMES
+from pgwire.codecs.user_types import NAMES, Names
 from pgwire.voice import VOICE, Severity, Tell
 from planner.builtins.large import METER
 from planner.errors import SqlError
@@ -235,7 +235,7 @@ class Account:
         limit: bytes it may take: the server's share of a statement, or less where ``statement_memory`` says so.
         taken: bytes measured so far.
         promised: bytes of large values made since the last measurement.
-        type_name: what messages to the session call a user's type; None for one that is not known.
+        names: what the session calls objects of the catalog.
         hears: takes what functions have to say beside their results.
         decided: whether what the statement has done is durable: nobody is refused then, since what is left is its answer, which is sent in parts.
     """
@@ -250,10 +250,10 @@ class Account:
             "hears",
             "limit",
             "most",
+            "names",
             "promised",
             "statements",
             "taken",
-            "type_name",
         ),
     )
 
@@ -268,7 +268,7 @@ class Account:
         self._base = 0  # what the process had when the slice began, or the last measurement was made
         self._measures = False
         self._arrow = 0  # what Arrow had when it had taken nothing
-        self.type_name: Callable[[int], str | None] = lambda oid: None
+        self.names = Names()
         self.hears: Tell = lambda severity, sqlstate, message: None
         self.decided: Callable[[], bool] = lambda: False
 
@@ -465,6 +465,7 @@ class Sessions:
 # --- whose slice it is ----------------------------------------------------------------------------
 
 _running: Account | None = None
+_NO_NAMES = Names()
 _loop_thread = 0
 _statements = Statements(1 << 62, 1 << 62)  # of the server; until it is there, nothing is bounded
 
@@ -525,9 +526,9 @@ def _tell(severity: Severity, sqlstate: str, message: str) -> None:
         _running.hears(severity, sqlstate, message)
 
 
-def _type_name(oid: int) -> str | None:
-    """Return what the session that runs calls a user's type; None in a thread beside the loop. Short statements have none."""
-    return _running.type_name(oid) if _running is not None and get_ident() == _loop_thread else None
+def _names() -> Names:
+    """Return what the session that runs calls objects; nothing is known in a thread beside the loop. Short statements have none."""
+    return _running.names if _running is not None and get_ident() == _loop_thread else _NO_NAMES
 
 
 def install(statements: Statements) -> None:
@@ -536,8 +537,10 @@ def install(statements: Statements) -> None:
     _statements, _loop_thread = statements, get_ident()
     return_large(statements.limit)
     METER.charge, METER.each, METER.room = _charge, statements.each, _room
-    NAMES.find = _type_name
     VOICE.tell = _tell
+    NAMES.find = lambda oid: _names().find(oid)
+    NAMES.show = lambda oid, value: _names().show(oid, value)
+    NAMES.read = lambda oid, text: _names().read(oid, text)
 
 
 class Charged(Awaitable[T]):

@@ -23,7 +23,7 @@ from planner.catalog import Catalog, ColumnDef, RelationDef
 from planner.deparse_expr import collation_name
 from planner.domains import base_oid, is_domain, plain_type
 from planner.errors import Span, SqlError
-from planner.facts import TEXT, UNKNOWN, facts, rows
+from planner.facts import RECORD, TEXT, UNKNOWN, facts, rows
 from planner.location import location
 from planner.query import (
     Aggregate,
@@ -292,7 +292,8 @@ class Derivation:
             found = self.levels[-1 - item.level].ctes[item.name]
         elif isinstance(item, FunctionRange):
             states = [self.expr(function) for function in item.functions]
-            if len(states) == 1 == item.widths[0]:
+            # a record's columns have the collations of their types
+            if len(states) == 1 == item.widths[0] and item.functions[0].type.oid != RECORD:
                 found = [states[0].settled, *found[1:]]
         return dict(zip((column.attnum for column in item.columns), found, strict=False))
 

@@ -1,7 +1,7 @@
 """Composite values and anonymous rows: from one to the other.
 
 ROW(1, 'x')::t      ComposeRow(Row(Const 1, Const 'x' -> text))     each field as the attribute's type
-(c).f               FieldSelect(DecomposeRow(c))                    and of ComposeRow(row) the field of that row
+(c).f               FieldSelect(DecomposeRow(c))                    of ComposeRow(Row(...), too: a stored one hangs on the type
 c IS NULL           NullTest(DecomposeRow(c))                       looks at the fields
 c = d               record_eq(c, d)                                 of one type: compared as they stand
 c = ROW(1, 'x')     record_eq(DecomposeRow(c), Row(...))
@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from pgwire.codecs.user_types import STORED
 from planner.catalog import ColumnDef, RowType
 from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.facts import RECORD
-from planner.query import ComposeRow, DecomposeRow, Expr, FieldSelect, RowExpr
+from planner.query import ComposeRow, Const, DecomposeRow, Expr, FieldSelect, RowExpr
 from planner.typefacts import element_of, format_type, type_kind
 from planner.types import SqlType
 
@@ -82,14 +83,15 @@ def has_domains(oid: int, find: FindRow) -> bool:
 def decompose(expr: Expr, row: RowType) -> Expr:
     """Return a composite value as an anonymous row."""
     if not isinstance(expr, ComposeRow):
-        return _taken_apart(expr, row)
+        return taken_apart(expr, row)
     inner = expr.arg
     if isinstance(inner, DecomposeRow) and isinstance(inner.arg, ComposeRow):
         return inner.arg.arg  # ``typed_row``
     return inner
 
 
-def _taken_apart(expr: Expr, row: RowType) -> DecomposeRow:
+def taken_apart(expr: Expr, row: RowType) -> DecomposeRow:
+    """Return a composite value as an anonymous row, whatever it was made of."""
     live = row.live
     return DecomposeRow(
         type=SqlType(RECORD), arg=expr, slots=row.slots, types=tuple(c.type.oid for c in live),
@@ -113,6 +115,13 @@ def decomposed(expr: Expr, find: FindRow) -> Expr:
     return expr if row is None else decompose(expr, row)
 
 
+def opened(expr: Expr, find: FindRow) -> Expr:
+    """Return what ``decomposed`` does; what a row constructor made stays one of its type, on which a stored expression hangs."""
+    made = isinstance(expr, ComposeRow) and isinstance(expr.arg, RowExpr)
+    row = find(base_oid(expr.type.oid)) if made else None
+    return decomposed(expr, find) if row is None else taken_apart(expr, row)
+
+
 def row_as(
     expr: Expr,
     target: int,
@@ -125,7 +134,7 @@ def row_as(
     """Return an anonymous row as one of the composite type ``target``; ``convert`` makes its fields fit.
 
     Raises:
-        SqlError: 42846 for a row of other fields, or whose fields nobody knows.
+        SqlError: 42846 for a row of other fields, or whose fields nobody knows; one of a stored text may lack those at the end.
     """
     row = env.row_type(target)
     if row is None:
@@ -147,7 +156,10 @@ def row_as(
             raise _no_cast(row, detail, span)
         fields.append(made)
     if len(expr.fields) < len(live):
-        raise _no_cast(row, "Input has too few columns.", span)
+        if env.settings.types is not STORED:
+            raise _no_cast(row, "Input has too few columns.", span)
+        # the type has been given attributes since the text was stored
+        fields += [Const(type=attribute_type(column), value=None) for column in live[len(expr.fields) :]]
     if len(expr.fields) > len(live):
         raise _no_cast(row, "Input has too many columns.", span)
     made_row = RowExpr(type=SqlType(RECORD), fields=tuple(fields), names=expr.names, span=expr.span)
@@ -168,7 +180,7 @@ def typed_row(expr: Expr, target: int, env: CoerceEnv, *, explicit: bool, span: 
             span=span or expr.span,
         )
     # even of what was composed: that a row of the table was converted shows in what is printed
-    return compose(_taken_apart(expr, source), row, explicit=explicit, span=span or expr.span)
+    return compose(taken_apart(expr, source), row, explicit=explicit, span=span or expr.span)
 
 
 def attribute_type(column: ColumnDef) -> SqlType:

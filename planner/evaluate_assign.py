@@ -31,7 +31,6 @@ Array = tuple[Any, ...]
 
 def assign_item(array: Array | None, subscripts: tuple[Any, ...], value: Any, leaf: bool) -> Array:
     """Return ``array`` with one element replaced; ``leaf``: elements are tuples themselves."""
-    _check_nulls(subscripts)
     lengths = dimensions(array, leaf) if array else ()
     if not lengths:
         check_bounds((1,) * len(subscripts), subscripts)
@@ -67,7 +66,6 @@ def assign_slice(
     array: Array | None, bounds: tuple[tuple[Any, Any], ...], value: Array | None, leaf: bool
 ) -> Array:
     """Return ``array`` with a slice replaced; bounds that were left out are ABSENT."""
-    _check_nulls([bound for pair in bounds for bound in pair])
     if value is None:
         return array or ()
     source = flatten(value, len(dimensions(value, leaf))) if value else []
@@ -140,9 +138,18 @@ def _sliced(array: Array, low: int, wanted: tuple[int, int], source: list[Any]) 
     return bounded(made, (first,))
 
 
-def _check_nulls(subscripts: Any) -> None:
+def subscripts_given(subscripts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return subscripts, of which none may be NULL: SqlError 22004."""
     if any(subscript is None for subscript in subscripts):
         raise SqlError("22004", "array subscript in assignment must not be null")
+    return subscripts
+
+
+def bounds_given(bounds: tuple[tuple[Any, Any], ...]) -> tuple[tuple[Any, Any], ...]:
+    """Return bounds of slices, of which none may be NULL: SqlError 22004."""
+    for pair in bounds:
+        subscripts_given(pair)
+    return bounds
 
 
 def _check_source(source: list[Any], count: int) -> None:

@@ -11,6 +11,7 @@ Values are jsonb's canonical text, and an hstore's bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -28,23 +29,26 @@ def assign_pair(value: bytes | None, key: str | None, text: str | None) -> bytes
     return pack(chain(((key, text),), () if value is None else unpack(value).items()))
 
 
-def assign_member(
-    value: str | None, keys: tuple[str | int | None, ...], item: str | None, numbered: bool
-) -> str:
-    """Return a jsonb with ``item`` (NULL: null) at the end of a path; ``numbered``: the first subscript is an integer.
-
-    Raises SqlError 22004, 22023, 22P02, 54000.
-    """
-    path = [str(key) for key in keys if key is not None]
+def keys_given(keys: tuple[str | int | None, ...]) -> tuple[str, ...]:
+    """Return subscripts of a jsonb, of which none may be NULL, as texts. Raises SqlError 22004."""
+    path = tuple([str(key) for key in keys if key is not None])
     if len(path) < len(keys):
         raise SqlError("22004", "jsonb subscript in assignment must not be null")
+    return path
+
+
+def assign_member(value: str | None, path: tuple[str, ...], item: str | None, numbered: bool) -> str:
+    """Return a jsonb with ``item`` (NULL: null) at the end of a path; ``numbered``: the first subscript is an integer.
+
+    Raises SqlError 22023, 22P02, 54000.
+    """
     empty: Any = [] if numbered else {}
     whole = empty if value is None else load(value)
     _put(whole, path, 0, None if item is None else load(item))
     return dump(whole)
 
 
-def _put(inside: Any, path: list[str], level: int, item: Any) -> None:
+def _put(inside: Any, path: Sequence[str], level: int, item: Any) -> None:
     """Set what ``path`` from ``level`` on leads to in an object or array, in place."""
     key: Any = path[level]
     if isinstance(inside, list):
@@ -65,7 +69,7 @@ def _put(inside: Any, path: list[str], level: int, item: Any) -> None:
         inside[key] = _made(path, level + 1, item)
 
 
-def _index(path: list[str], level: int, length: int) -> int:
+def _index(path: Sequence[str], level: int, length: int) -> int:
     index = integer(path[level])
     if index is None:
         raise SqlError("22P02", f'path element at position {level + 1} is not an integer: "{path[level]}"')
@@ -74,7 +78,7 @@ def _index(path: list[str], level: int, length: int) -> int:
     return index if index >= 0 else length + index
 
 
-def _made(path: list[str], level: int, item: Any) -> Any:
+def _made(path: Sequence[str], level: int, item: Any) -> Any:
     """Return ``item`` in the objects and arrays that the rest of a path asks for."""
     for key in reversed(path[level:]):
         index = integer(key)

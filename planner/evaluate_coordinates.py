@@ -30,9 +30,7 @@ def coordinate(value: bytes | None, bounds: Bounds, count: int) -> Any:
 
 
 def assign_coordinate(value: bytes | None, bounds: Bounds, new: Any, count: int) -> bytes | None:
-    """Return a value with a part replaced; the value itself if it or the part is NULL. SqlError 22004, 2202E."""
-    if any(high is None for _, high in bounds):
-        raise SqlError("22004", "array subscript in assignment must not be null")
+    """Return a value with a part replaced; the value itself if it or the part is NULL. SqlError 2202E."""
     if value is None or new is None:
         return value
     if len(bounds) != 1:

@@ -17,8 +17,8 @@ from pgwire.codecs.system import RecordValue
 from planner.builtins.reg import REG_TYPES
 from planner.domain_checks import DomainCheck
 from planner.errors import not_supported
-from planner.evaluate_assign import assign_item, assign_slice
-from planner.evaluate_assign_keys import assign_member, assign_pair
+from planner.evaluate_assign import assign_item, assign_slice, bounds_given, subscripts_given
+from planner.evaluate_assign_keys import assign_member, assign_pair, keys_given
 from planner.evaluate_coordinates import assign_coordinate, coordinate
 from planner.evaluate_env import Env, Layout, Suspend
 from planner.evaluate_inline import simple_equality, simple_inequality
@@ -349,7 +349,9 @@ def _array(unit: Unit, expr: ArrayExpr, depth: int) -> str:
 
 def _row(unit: Unit, expr: RowExpr, depth: int) -> str:
     """ROW(...): a record that knows its columns' types."""
-    make = record_maker(tuple(f.type.oid for f in expr.fields), expr.names)
+    fields = expr.fields
+    typmods = tuple(f.type.typmod for f in fields) if any(f.type.typmod >= 0 for f in fields) else ()
+    make = record_maker(tuple(f.type.oid for f in fields), expr.names, typmods)
     return f"{unit.name(make, 'row')}({unit.tuple_of(expr.fields)})"
 
 
@@ -434,24 +436,26 @@ def _bounds(unit: Unit, indexes: Sequence[tuple[Expr | None, Expr | None]], dept
 
 
 def _array_assign(unit: Unit, expr: ArrayAssign, depth: int) -> str:
-    """An array, or a value of keys, with a part replaced."""
+    """An array, or a value of keys, with a part replaced; subscripts are looked at before the value is computed."""
     array, value = unit.value(expr.arg, depth + 1), unit.value(expr.value, depth + 1)
     leaf = _tuple_elements(expr.type.oid)
     part, count = coordinates_of(expr.type.oid)
     if part:
-        bounds = _bounds(unit, expr.indexes, depth)
-        return f"{unit.name(assign_coordinate, 'set')}({array}, ({bounds}), {value}, {count})"
+        bounds = f"{unit.name(bounds_given, 'given')}(({_bounds(unit, expr.indexes, depth)}))"
+        return f"{unit.name(assign_coordinate, 'set')}({array}, {bounds}, {value}, {count})"
     if expr.is_slice:
-        bounds = _bounds(unit, expr.indexes, depth)
-        return f"{unit.name(assign_slice, 'set')}({array}, ({bounds}), {value}, {leaf})"
+        bounds = f"{unit.name(bounds_given, 'given')}(({_bounds(unit, expr.indexes, depth)}))"
+        return f"{unit.name(assign_slice, 'set')}({array}, {bounds}, {value}, {leaf})"
     subscripts = "".join(f"{unit.value(hi, depth + 1)}, " for _, hi in expr.indexes if hi is not None)
     if expr.type.oid == HSTORE:
         return f"{unit.name(assign_pair, 'set')}({array}, {subscripts}{value})"
     if expr.type.oid == JSONB:
         first = expr.indexes[0][1]
         numbered = first is not None and first.type.oid == INT4
-        return f"{unit.name(assign_member, 'set')}({array}, ({subscripts}), {value}, {numbered})"
-    return f"{unit.name(assign_item, 'set')}({array}, ({subscripts}), {value}, {leaf})"
+        given = f"{unit.name(keys_given, 'given')}(({subscripts}))"
+        return f"{unit.name(assign_member, 'set')}({array}, {given}, {value}, {numbered})"
+    given = f"{unit.name(subscripts_given, 'given')}(({subscripts}))"
+    return f"{unit.name(assign_item, 'set')}({array}, {given}, {value}, {leaf})"
 
 
 def _setting(unit: Unit, expr: CurrentSetting, depth: int) -> str:

@@ -58,11 +58,13 @@ def nested_array(parts: tuple[Any, ...], leaf: bool = False) -> tuple[Any, ...] 
     return around(parts)
 
 
-def record_maker(types: tuple[int, ...], names: tuple[str, ...]) -> Callable[[Row], RecordValue]:
-    """Return the function from values to a record with these column types and names."""
+def record_maker(
+    types: tuple[int, ...], names: tuple[str, ...], typmods: tuple[int, ...] = ()
+) -> Callable[[Row], RecordValue]:
+    """Return the function from values to a record with these column types, names and type modifiers."""
 
     def make(values: Row) -> RecordValue:
-        return RecordValue(values, types, names)
+        return RecordValue(values, types, names, typmods)
 
     return make
 

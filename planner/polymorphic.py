@@ -222,8 +222,8 @@ def _solve(actual: Sequence[int], declared: Sequence[int], result: int, *, probi
         raise SqlError("42804", "could not determine polymorphic type because input has type unknown")
     if ANYNONARRAY in declared and element_of(element):
         raise SqlError("42804", f"type matched to anynonarray is an array type: {format_type(element)}")
-    if ANYENUM in declared:  # a literal alone is of no enum
-        fact = facts().types.get(base_oid(element))
+    if ANYENUM in declared:  # a literal alone is of no enum, nor is a domain over one
+        fact = facts().types.get(element)
         if fact is None or fact.kind != "e":
             raise SqlError("42804", f"type matched to anyenum is not an enum type: {format_type(element)}")
     compatible = 0

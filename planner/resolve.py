@@ -71,13 +71,10 @@ def _find_operator(
         elif right == UNKNOWN:
             exact_right = left
     op = table.get((exact_left, exact_right))
-    if op is None:
-        left, right = base_oid(left), base_oid(right)
-        if UNKNOWN in (left, right):
-            op = table.get(
-                (left and (right if left == UNKNOWN else left), left if right == UNKNOWN else right)
-            )
-    if op is None:
+    if op is None and UNKNOWN in (left, right):
+        known = base_oid(right if left == UNKNOWN else left)
+        op = table.get((left and known, known))
+    if op is None:  # domains are judged as such: what is polymorphic does not look under all of them
         pool = [o for o in table.values() if bool(o.left) == bool(left)]
         inputs = (left, right) if left else (right,)
         candidates = [(o.left, o.right) if left else (o.right,) for o in pool]

@@ -49,6 +49,7 @@ from pgwire.backend import (
 )
 from pgwire.errors import BackendError, ErrorReport
 from pgwire.release import release_error
+from planner.builtins.reg import reg_input, reg_output
 from planner.builtins.system import other_type_name
 from planner.errors import SqlError
 from planner.query import OutputColumn
@@ -83,10 +84,12 @@ class Connection:
         self.log = session.log = StatementLog(session)
         self._idle_limit = IdleLimit(self._end)
         self._tag = ""  # of the Query whose commit is waited for
-        session.account.type_name = partial(other_type_name, session)
         session.account.hears = lambda severity, sqlstate, message: session.notice(
             message, severity=severity, sqlstate=sqlstate
         )
+        names = session.account.names
+        names.find = partial(other_type_name, session)
+        names.show, names.read = partial(reg_output, session), partial(reg_input, session)
         self._counted = False  # parameters of portals are among what the session keeps
         session.block.on_end.append(self._block_ended)
 

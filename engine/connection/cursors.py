@@ -344,6 +344,8 @@ class Cursors:
             return None
         forward = (statement.direction == "forward") == (count is None or count >= 0)
         count = None if count is None else abs(count)
+        if not forward and statement.move and count is None and cursor.position == 0:
+            return None  # it has not left its beginning: no scrolling
         if not forward:
             self._need_scroll(cursor)
             found = self._backward(cursor, count)
@@ -450,6 +452,8 @@ class Cursors:
             cursor.position = len(cursor.store) + 1 if reached_end else end
             self._passed(cursor)
             return rows
+        if statement.move and size is None and start == 0:
+            return []  # it has not left its beginning
         self._need_scroll(cursor)
         rows = (await cursor.store.rows(*self._behind(cursor, size)))[::-1]
         cursor.position = 0 if size is None else max(start - size, 0)

@@ -19,6 +19,7 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.alter import apply_actions
+from engine.ddl.attribute_types import refuse_used
 from engine.ddl.create import target_schema
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.domains import domains_over
@@ -36,7 +37,7 @@ from engine.ddl.roles import function_words
 from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.types import changed_type, check_free, new_type, without_attribute
 from engine.reads.plans import Plan, Replan
-from pgwire.give_way import between
+from pgwire.give_way import between, openly
 from planner import statements as st
 from planner.builtins.system import type_name
 from planner.catalog import ColumnDef, TypeDef
@@ -206,11 +207,7 @@ def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> Ty
     elif isinstance(action, st.DropAttribute):
         return without_attribute(type_, at + 1)
     else:
-        for relation, column in columns_holding(session.catalog, type_.oid, type_.array_oid):
-            raise SqlError(
-                "0A000",
-                f'cannot alter type "{type_.name}" because column "{relation.name}.{column.name}" uses it',
-            )
+        openly(refuse_used, session, type_, columns[at])
         refuse_cycle(session, type_.oid, action.attribute.type.oid)
         refuse_unordered(session.catalog, type_, action.attribute.type.oid)
         columns[at] = attribute(at + 1, action.attribute)

@@ -56,7 +56,7 @@ class Ready:
     """One piece for one set of shapes. ``values`` finds its parameters among a call's variables."""
 
     __slots__ = (
-        "constant", "domain", "failing", "function", "node", "one", "places", "plain", "plan", "sources", "type", "variable",
+        "constant", "declared", "domain", "failing", "function", "node", "one", "places", "plain", "plan", "sources", "type", "variable",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +81,7 @@ class Ready:
         columns = plan.columns or ()
         self.type = columns[0].type if columns else SqlType(VOID)
         self.one = len(columns) == 1
+        self.declared: tuple[SqlType, ...] = ()  # the types of all columns, where some are domains
         self.domain: SqlType | None = None  # that ``type`` is under
         self.places = [
             (s.variable, 1 if routine.variables[s.variable].kind == "any" else s.field) for s in sources
@@ -116,12 +117,13 @@ def _only_variable(plan: Plan, sources: Sequence[Source]) -> int | None:
 class ReadyPart:
     """How a part of a variable is replaced: by ``function`` of ``sources``, or by the query ``plan``; ``failing`` as of ``Ready``."""
 
-    __slots__ = ("failing", "function", "plan", "sources", "type")
+    __slots__ = ("failing", "function", "plan", "sources", "subscripts", "type")
 
     def __init__(self, part: Part, session: Session) -> None:
         """Plan what is a query."""
         self.function = part.function
         self.sources = part.sources
+        self.subscripts = part.subscripts
         self.type = part.type
         self.failing = openly(Planned, part.made, session).failing
         self.plan = None if part.bound is None else Plan(part.bound, session.catalog, session.search_path)
@@ -142,7 +144,7 @@ def shape_of(value: Any) -> Shape:
     """Return the shape of what a variable of kind ``record`` or ``any`` holds."""
     if isinstance(value, RecordValue):
         names = value.names or tuple(f"f{i}" for i in range(1, len(value) + 1))
-        return value.types, names
+        return value.types, names, value.typmods
     return None if value is None else int(value[0])
 
 
@@ -240,7 +242,9 @@ class Body:
         catalog = session.catalog
         node, bound, declared = openly(bind_piece, self.context(), prepared.piece, names)
         made = Ready(node, Plan(bound, catalog, session.search_path), names.sources, routine, session)
-        made.domain = declared if declared is not None and is_domain(declared.oid) else None
+        if any(is_domain(type_.oid) for type_ in declared):
+            made.declared = declared
+        made.domain = declared[0] if declared and is_domain(declared[0].oid) else None
         dynamic = tuple(sorted(names.dynamic))
         if prepared.dynamic != dynamic:
             prepared.by_shape.clear()

@@ -9,6 +9,7 @@ assign     a value to a variable or a part  converted to its type
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Command, Outcome, Rows
@@ -61,6 +62,7 @@ class Frame:
         "declaring",
         "doing",
         "handling",
+        "ignored",
         "leaving",
         "line",
         "mismatch",
@@ -96,6 +98,7 @@ class Frame:
         self.scalar: SqlType | None = None  # what one value is returned as, None for rows
         self.result: Any = None
         self.returned: tuple[Any, SqlType] | None = None  # what RETURN gave, not converted yet
+        self.ignored = False  # whatever is returned means nothing, and is not looked at
         self.leaving = "while casting return value to function's return type"
         self.mismatch = "returned record type does not match expected record type"
         self.handling: list[ErrorReport] = []
@@ -198,6 +201,13 @@ class Frame:
         """As ``run`` for the rows of a cursor or loop, which fetches them: CONTEXT names the piece only where it cannot be planned."""
         return await self.run(piece, named=False)
 
+    def told(self, piece: Piece, columns: Sequence[OutputColumn]) -> tuple[OutputColumn, ...]:
+        """Return the columns of a piece that has been run with the domains that clients are not told of."""
+        declared = self.body.ready(piece, self.values).declared
+        if not declared:
+            return tuple(columns)
+        return tuple([replace(c, type=t) for c, t in zip(columns, declared, strict=False)])
+
     async def run(self, piece: Piece, *, named: bool = True, enough: int | None = None) -> Outcome:
         """Run a piece as a statement, until it has an outcome, rows gathered, or ``enough`` of them. Raises what it raises; CONTEXT names it."""
         first = self.body.ready(piece, self.values)  # what cannot be bound names its text itself
@@ -294,7 +304,11 @@ class Frame:
         if row is None:
             raise SqlError("42804", "cannot assign non-composite value to a record variable")
         live = row.live
-        return record_of(value, row.slots, tuple(c.declared.oid for c in live), tuple(c.name for c in live))
+        declared = [c.declared for c in live]
+        typmods = tuple([t.typmod for t in declared])
+        return record_of(
+            value, row.slots, tuple([t.oid for t in declared]), tuple([c.name for c in live]), typmods
+        )
 
     # -- assignment --------------------------------------------------------------------------------
 
@@ -345,7 +359,9 @@ class Frame:
         types = tuple(c.type.oid for c in columns)
         if variable.kind == "record":
             names = tuple(c.name for c in columns)
-            self.values[number] = RecordValue((None,) * len(types) if row is None else row, types, names)
+            typmods = tuple(c.type.typmod for c in columns)
+            held = (None,) * len(types) if row is None else row
+            self.values[number] = RecordValue(held, types, names, typmods)
         elif row is None:
             # a row of NULLs; NOT NULL is asked of what is assigned, not of rows that are missing
             base = base_type(variable.type)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Cursor, Outcome, Rows
@@ -299,6 +300,8 @@ class Interpreter:
         else:
             outcome = await frame.fetched(statement.query)
         columns, rows = dynamic.rows_of(outcome)
+        if not statement.dynamic:
+            columns = frame.told(statement.query, columns)
         changes = outcome.tag != "SELECT"
         routines = self.session.system.routines
         routines.changing_loops += changes
@@ -426,7 +429,7 @@ class Interpreter:
         else:
             columns, rows = dynamic.rows_of(await frame.run(statement.query))
             with told(statement.query):
-                await results.add_query(frame, columns, rows)
+                await results.add_query(frame, frame.told(statement.query, columns), rows, domains=True)
         frame.row_count = len(rows)
         frame.values[frame.body.routine.found] = bool(rows)
         return None
@@ -454,6 +457,8 @@ class Interpreter:
         node = frame.body.ready(statement.statement, frame.values).node
         count = affected(outcome)
         changes = isinstance(node, _CHANGES)
+        if isinstance(outcome, Rows):
+            outcome = replace(outcome, columns=frame.told(statement.statement, outcome.columns))
         if statement.into is not None and not changes:
             count = min(count, 1)  # SELECT INTO stops behind the row that it takes
         frame.row_count = count

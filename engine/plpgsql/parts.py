@@ -46,11 +46,26 @@ async def run_assign_part(frame: Frame, statement: tree.Assign) -> None:
     with ExitStack() as stack:
         if ready.function is None or _asks(target):  # the whole assignment is a query
             stack.enter_context(told(piece))
+        if not ready.plain:
+            await _check_subscripts(frame, target)
         value, type_ = await frame.value(piece)
         if ready.constant:  # its conversion is as constant
             wanted = type_of(frame, target)
             value, type_ = await converted(frame, piece, ready, value, type_, wanted), wanted
+        if len(target.steps) == 1 and isinstance(target.steps[0], str):
+            stack.close()  # a field of a variable is not part of the query
         await assign_part(frame, target, value, type_, piece)
+
+
+async def _check_subscripts(frame: Frame, target: tree.Target) -> None:
+    """Raise SqlError 22004 for a subscript that is NULL: PostgreSQL computes them before the value."""
+    part = _part(frame, target, *_place(frame, target))
+    if part is None or part.subscripts is None:
+        return
+    found = await frame.apply(part.subscripts.function, _given(frame, part, None))
+    for kind, subscript in zip(part.subscripts.kinds, found, strict=True):
+        if subscript is None:
+            raise SqlError("22004", f"{kind} subscript in assignment must not be null")
 
 
 async def assign_part(
@@ -106,7 +121,7 @@ def _place(frame: Frame, target: tree.Target) -> tuple[SqlType, Source, int]:
     if not isinstance(name, str) or name not in held.names:
         raise missing
     at = held.names.index(name)
-    return SqlType(held.types[at]), Source(number, at), 1
+    return SqlType(held.types[at], held.typmods[at] if held.typmods else -1), Source(number, at), 1
 
 
 def _part(frame: Frame, target: tree.Target, whole: SqlType, source: Source, skip: int) -> ReadyPart | None:
@@ -116,15 +131,16 @@ def _part(frame: Frame, target: tree.Target, whole: SqlType, source: Source, ski
     return frame.body.part(target, whole, source, frame.values, skip)
 
 
+def _given(frame: Frame, part: ReadyPart, value: Any) -> tuple[Any, ...]:
+    """Return the parameters of how a part is replaced by a value."""
+    values = frame.values
+    return tuple([value if s == VALUE else value_at(values[s.variable], s.field) for s in part.sources])
+
+
 async def _replaced(frame: Frame, target: tree.Target, part: ReadyPart, value: Any) -> Any:
     """Return the whole with a value in the part's place."""
-
-    def given() -> tuple[Any, ...]:
-        values = frame.values
-        return tuple([value if s == VALUE else value_at(values[s.variable], s.field) for s in part.sources])
-
     if part.function is not None:
-        return await frame.apply(part.function, given())
+        return await frame.apply(part.function, _given(frame, part, value))
 
     def again() -> None:
         nonlocal part
@@ -133,7 +149,7 @@ async def _replaced(frame: Frame, target: tree.Target, part: ReadyPart, value: A
 
     def planned() -> tuple[Any, tuple[Any, ...]]:
         assert part.plan is not None
-        return part.plan, given()
+        return part.plan, _given(frame, part, value)
 
     outcome = await frame.run_plan(planned, again)
     assert isinstance(outcome, Rows)
@@ -154,7 +170,9 @@ def _keep(frame: Frame, target: tree.Target, source: Source, made: Any) -> None:
         row = old or OpenRow(form, (None,) * len(form.columns))  # the others of what is NULL are NULL then
         frame.values[number] = row.with_cell(at, made)
     else:
-        frame.values[number] = RecordValue((*old[:at], made, *old[at + 1 :]), old.types, old.names)
+        frame.values[number] = RecordValue(
+            (*old[:at], made, *old[at + 1 :]), old.types, old.names, old.typmods
+        )
 
 
 def _asks(target: tree.Target) -> bool:

@@ -10,9 +10,10 @@ from engine.plpgsql.open_row import OpenRow
 from pgwire.codecs.system import RecordValue
 from planner.bind.calls import result_row
 from planner.catalog import RowType
-from planner.domains import base_oid, base_type
+from planner.domains import base_oid, base_type, is_domain
 from planner.errors import SqlError
 from planner.facts import VOID
+from planner.identifiers import split_identifier
 from planner.plpgsql import tree
 from planner.plpgsql.variables import unassigned
 from planner.query import OutputColumn
@@ -42,7 +43,7 @@ async def convert_returned(frame: Frame) -> None:
 
     Raises SqlError 42804 for a row of other columns, and what the conversion raises.
     """
-    if frame.returned is None:
+    if frame.returned is None or frame.ignored:
         return
     value, type_ = frame.returned
     frame.line, frame.doing = 0, frame.leaving
@@ -96,19 +97,38 @@ def _note(frame: Frame, record: RecordValue) -> None:
 
 
 def _types(record: RecordValue) -> list[SqlType]:
-    return [SqlType(oid) for oid in record.types]
+    typmods = record.typmods or (-1,) * len(record.types)
+    return [SqlType(oid, typmod) for oid, typmod in zip(record.types, typmods, strict=True)]
 
 
-def _check(frame: Frame, types: Sequence[SqlType], message: str) -> None:
+def _check(frame: Frame, types: Sequence[SqlType], message: str, *, domains: bool = False) -> None:
     """Raise SqlError 42804 unless a row has the columns that the function returns, where anything tells them."""
     if frame.columns:
-        _compare([column.type for column in frame.columns], types, message)
+        _compare(_wanted(frame), types, message, domains=domains)
 
 
-def _compare(wanted: Sequence[SqlType], types: Sequence[SqlType], message: str) -> None:
-    """Raise SqlError 42804 with ``message`` unless columns have the types that are wanted."""
+def _wanted(frame: Frame) -> list[SqlType]:
+    """Return the types of the columns that the function returns, domains told."""
+    function = frame.body.function
+    if function.outputs:
+        columns = zip(frame.columns, function.outputs, strict=False)
+        return [SqlType(oid) if is_domain(oid) else column.type for column, (_, oid) in columns]
+    if frame.scalar is not None and len(frame.columns) == 1:
+        return [frame.scalar]
+    row = result_row(frame.session.catalog, function.result)
+    return [c.type for c in frame.columns] if row is None else [c.declared for c in row.live]
+
+
+def _compare(
+    wanted: Sequence[SqlType], types: Sequence[SqlType], message: str, *, domains: bool = False
+) -> None:
+    """Raise SqlError 42804 with ``message`` unless columns have the types that are wanted.
+
+    ``domains``: ``types`` tells of them; fields of records are known by what domains are over.
+    """
     for number, (given, expected) in enumerate(zip(types, wanted, strict=False), 1):
-        if base_oid(given.oid) != base_oid(expected.oid):
+        same = given.oid == expected.oid if domains else base_oid(given.oid) == base_oid(expected.oid)
+        if not same or (given.typmod != expected.typmod and expected.typmod >= 0):
             names = [format_type(type_.oid, type_.typmod) for type_ in (given, expected)]
             detail = f"Returned type {names[0]} does not match expected type {names[1]} in column {number}."
             raise SqlError("42804", message, detail=detail)
@@ -130,13 +150,16 @@ async def run_return_next(frame: Frame, statement: tree.ReturnNext) -> None:
         frame.rows.append((await _as(frame, value, type_, frame.scalar),))
         return
     record = _record(frame, value, type_)
-    name = statement.value.text.strip().lower()
-    found = statement.value.names.find((name,), frame.body.routine.variables)
+    found = _whole_variable(frame, statement.value)
     message = frame.mismatch if found is None else "wrong record type supplied in RETURN NEXT"
     if record is None and found is not None:
-        variable = frame.body.routine.variables[found[0]]
+        variable = frame.body.routine.variables[found]
         if variable.kind == "record":
             raise unassigned(variable)
+        row_type = result_row(frame.session.catalog, base_oid(variable.type.oid))
+        if variable.kind == "row" and row_type is not None:  # one of NULLs
+            live = row_type.live
+            record = RecordValue((None,) * len(live), tuple([column.declared.oid for column in live]))
     if row is not None:
         # what the domain demands is not looked at where a set is returned, as in PostgreSQL
         assert frame.scalar is not None
@@ -153,20 +176,32 @@ async def run_return_next(frame: Frame, statement: tree.ReturnNext) -> None:
     frame.rows.append(tuple(record))
 
 
-async def add_query(frame: Frame, columns: Sequence[OutputColumn], rows: Sequence[Row]) -> None:
-    """RETURN QUERY: more rows. Raises SqlError 42804 where they have other columns."""
+def _whole_variable(frame: Frame, piece: tree.Piece) -> int | None:
+    """Return the variable that a piece names, with its block before it or not; None where it is anything else."""
+    try:
+        names = tuple(split_identifier(piece.text))
+    except SqlError:
+        return None
+    found = piece.names.find(names, frame.body.routine.variables)
+    return found[0] if found is not None and found[1] == len(names) else None
+
+
+async def add_query(
+    frame: Frame, columns: Sequence[OutputColumn], rows: Sequence[Row], *, domains: bool = False
+) -> None:
+    """RETURN QUERY: more rows. Raises SqlError 42804 where they have other columns; ``domains``: those say of what domains they are."""
     message = "structure of query does not match function result type"
     types = [c.type for c in columns]
     row = None if frame.scalar is None else _row_under(frame, frame.scalar)
     if row is not None:
         assert frame.scalar is not None
-        _compare([column.declared for column in row.live], types, message)
+        _compare([column.declared for column in row.live], types, message, domains=domains)
         names, oids = tuple([c.name for c in columns]), tuple([t.oid for t in types])
         for values in rows:
             record = RecordValue(values, oids, names)
             frame.rows.append((await _as_row(frame, record, row, frame.scalar, message),))
         return
-    _check(frame, types, message)
+    _check(frame, types, message, domains=domains)
     if not frame.columns:
         frame.columns = tuple(columns)
     frame.rows.extend(rows)

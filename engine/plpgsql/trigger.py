@@ -44,6 +44,7 @@ async def run_trigger(function: FunctionDef, event: TriggerEvent) -> Row | None:
         frame.columns = form.outputs
         frame.mismatch = "returned row structure does not match the structure of the triggering table"
         frame.leaving = "during function exit"
+        frame.ignored = event.level == "STATEMENT"
         special, values = body.routine.special, frame.values
         values[special["new"]] = None if event.new is None else OpenRow(form, event.new)
         values[special["old"]] = None if event.old is None else OpenRow(form, event.old)

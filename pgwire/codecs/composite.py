@@ -87,12 +87,17 @@ def unpack_row(value: bytes) -> list[Any]:
 
 
 def record_of(
-    value: bytes, slots: Sequence[int], types: tuple[int, ...], names: tuple[str, ...]
+    value: bytes,
+    slots: Sequence[int],
+    types: tuple[int, ...],
+    names: tuple[str, ...],
+    typmods: tuple[int, ...] = (),
 ) -> RecordValue:
     """Return a row as an anonymous record."""
     placed = unpack_row(value)
     count = len(placed)
-    return RecordValue([placed[slot] if slot < count else None for slot in slots], types, names)
+    values = [placed[slot] if slot < count else None for slot in slots]
+    return RecordValue(values, types, names, typmods)
 
 
 def values_of(value: bytes, shape: RowShape) -> list[Any]:

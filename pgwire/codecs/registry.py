@@ -47,7 +47,7 @@ from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import DEFAULT, CodecSettings
 from pgwire.codecs.typmod import interval_limits, typmod_function
-from pgwire.codecs.user_types import gone
+from pgwire.codecs.user_types import NAMES, STORED, gone
 from pgwire.oids import TYPE_NAME
 
 __all__ = [
@@ -155,7 +155,10 @@ def _add_scalars() -> None:
         _add(oid, name, -1, snapshot.parse, snapshot.show, snapshot.recv, snapshot.send)
     _add(domain.TID, "tid", 6, system.parse_tid, system.show_tid, system.recv_tid, system.send_tid)
     for oid, name in domain.REG_TYPES.items():
-        _add(oid, name, 4, _reg_reader(name), _show_reg, int_.recv_oid, int_.send_oid, plain=True)
+        CODECS[oid] = Codec(
+            oid=oid, name=name, size=4, parse=functools.partial(_reg_reader, oid, name), show=functools.partial(_reg_printer, oid),
+            recv=_always(int_.recv_oid), send=_always(int_.send_oid), ascii=False,
+        )  # fmt: skip
     _add(domain.NUMERIC, "numeric", -1, numeric.parse, numeric.show, numeric.recv, numeric.send, plain=True)
     _add_floats()
     _add(domain.UUID, "uuid", 16, uuid.parse, uuid.show, uuid.recv, uuid.send, plain=True)
@@ -190,18 +193,32 @@ def _add_floats() -> None:
         )  # fmt: skip
 
 
-def _reg_reader(name: str) -> Parse:
+def _reg_reader(oid: int, name: str, settings: CodecSettings) -> Parse:
     def parse(value: str) -> int:
         if value == "-":
             return 0
-        if not value.isdigit():
+        if value.isdigit():
+            return int_.parse_oid(value)
+        found = NAMES.read(oid, value)
+        if found is None:
             raise DataError("0A000", f"input of type {name} by name is not supported here")
-        return int_.parse_oid(value)
+        return found
 
     return parse
 
 
-def _show_reg(value: int) -> str:
+def _reg_printer(oid: int, settings: CodecSettings) -> Print:
+    if settings.types is STORED:  # names may change
+        return _show_number
+
+    def show(value: int) -> str:
+        found = NAMES.show(oid, value)
+        return _show_number(value) if found is None else found
+
+    return show
+
+
+def _show_number(value: int) -> str:
     return str(value) if value else "-"
 
 

@@ -98,18 +98,24 @@ def show_vector(value: tuple[int, ...]) -> str:
 
 
 class RecordValue(tuple[Any, ...]):
-    """A record that knows the type oids (and, where there are some, the names) of its columns."""
+    """A record that knows the type oids (and, where there are some, the names and type modifiers) of its columns."""
 
     types: tuple[int, ...]
     names: tuple[str, ...]
+    typmods: tuple[int, ...]
 
     def __new__(
-        cls, values: Iterable[Any], types: tuple[int, ...], names: tuple[str, ...] = ()
+        cls,
+        values: Iterable[Any],
+        types: tuple[int, ...],
+        names: tuple[str, ...] = (),
+        typmods: tuple[int, ...] = (),
     ) -> RecordValue:
-        """Make a record of ``values``, one per type; without names the columns are f1, f2 ..."""
+        """Make a record of ``values``, one per type; without names the columns are f1, f2 ..., without ``typmods`` they have none."""
         record = super().__new__(cls, values)
         record.types = types
         record.names = names
+        record.typmods = typmods
         return record
 
 

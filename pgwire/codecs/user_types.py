@@ -121,17 +121,24 @@ STORED = UserTypes({}, lambda oid: None)
 
 
 class Names:
-    """What messages to the session that runs call a user's type: its schema before it where the search path has another, or none, of that name.
+    """What the session that runs calls objects of the catalog.
 
-    It is asked when a message is made, so that nothing has to be said before each statement. ``find`` gives None for what it does not know,
-    and where no session runs.
+    It is asked when a message is made, or a value is printed, so that nothing has to be said before each statement, and what prints for
+    one session prints for another. Each gives None for what it does not know, and where no session runs.
+
+    Attributes:
+        find: what messages call a user's type: its schema before it where the search path has another, or none, of that name.
+        show: from a reg* type and a value of it to its text.
+        read: from a reg* type and a text to the value; it raises what PostgreSQL does for a name that nothing has.
     """
 
-    __slots__ = ("find",)
+    __slots__ = ("find", "read", "show")
 
     def __init__(self) -> None:
         """Nothing is known."""
         self.find: Callable[[int], str | None] = lambda oid: None
+        self.show: Callable[[int, int], str | None] = lambda oid, value: None
+        self.read: Callable[[int, str], int | None] = lambda oid, text: None
 
 
 NAMES: Final = Names()

@@ -15,10 +15,10 @@ from pgwire.give_way import paced
 from planner import ast
 from planner.bind.expr import bind_expr, register
 from planner.bind.subscripts import subscript
-from planner.composite import decomposed, is_composite
+from planner.composite import is_composite, opened
 from planner.domains import base_oid
 from planner.errors import Span, SqlError
-from planner.facts import RECORD, facts
+from planner.facts import RECORD, UNKNOWN, facts
 from planner.query import (
     ComposeRow,
     CteRange,
@@ -306,17 +306,16 @@ def row_fields(scope: Scope, expr: Expr, span: Span | None) -> list[tuple[str, E
     columns = row_columns(scope, expr)
     if columns is None:
         raise SqlError("42809", "record type has not been registered", span=span)
-    whole = decomposed(expr, scope.context.env.row_type)  # once for all: it lists every field
+    whole = opened(expr, scope.context.env.row_type)  # once for all: it lists every field
     return [
-        (name, field_of(scope, whole, position, type_, name, span))
+        (name, _field_of(scope, whole, position, type_, name, span))
         for position, (name, type_) in enumerate(paced(columns))
     ]
 
 
-def field_of(scope: Scope, expr: Expr, position: int, type_: SqlType, name: str, span: Span | None) -> Expr:
-    """Return field ``position`` of a row value, without building the row where that is possible."""
-    expr = decomposed(expr, scope.context.env.row_type)
-    if isinstance(expr, RowExpr):
+def _field_of(scope: Scope, expr: Expr, position: int, type_: SqlType, name: str, span: Span | None) -> Expr:
+    """Return field ``position`` of an anonymous row, without building the row where that is possible."""
+    if isinstance(expr, RowExpr) and type_.oid == UNKNOWN:
         return expr.fields[position]
     if isinstance(expr, Var) and expr.attnum == 0 and expr.range >= 0:
         owner = scope.at(expr.level)
@@ -338,7 +337,7 @@ def select_field(scope: Scope, expr: Expr, name: str, span: Span | None) -> Expr
     columns = row_columns(scope, expr) if is_row(expr) else None
     for position, (field, type_) in enumerate(columns or ()):
         if field == name:
-            return field_of(scope, expr, position, type_, name, span)
+            return _field_of(scope, opened(expr, scope.context.env.row_type), position, type_, name, span)
     if name in facts().procs_by_name or scope.context.catalog.functions_named(name):
         from planner.bind.funcs import call_on
 

@@ -26,7 +26,7 @@ from planner.builtins.large import foresee
 from planner.casts import CastContext, coerce, coerce_to_boolean, try_coerce
 from planner.collations import COLLATIONS, expr_collation, type_collation
 from planner.common_types import coerce_all_to_common, coerce_to_common, select_common_type
-from planner.composite import decomposed
+from planner.composite import opened
 from planner.domains import names_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import (
@@ -229,7 +229,7 @@ def _bool_op(scope: Scope, node: ast.BoolOp) -> Expr:
 def _null_test(scope: Scope, node: ast.NullTest) -> Expr:
     arg = bind_expr(scope, node.arg)
     scope.context.env.params.left_open(arg)
-    arg = decomposed(arg, scope.context.env.row_type)
+    arg = opened(arg, scope.context.env.row_type)
     return NullTest(type=_BOOLEAN, arg=arg, negated=node.negated, span=node.span)
 
 

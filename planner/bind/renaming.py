@@ -14,16 +14,19 @@ from dataclasses import replace
 from typing import Any
 
 from planner.catalog import Catalog, ColumnDef, RelationDef, RowType
+from planner.composite import compose
 from planner.domains import base_oid
 from planner.errors import SqlError
 from planner.query import (
     ComposeRow,
+    Const,
     DecomposeRow,
     Expr,
     FunctionRange,
     Range,
     RangeColumn,
     RelationRange,
+    RowExpr,
     SqlCall,
     SubqueryRange,
 )
@@ -40,6 +43,8 @@ def renamed(node: Any, catalog: Catalog) -> Any:
         row = catalog.row_type(base_oid((node.arg if isinstance(node, DecomposeRow) else node).type.oid))
         if row is not None and row.slots == node.slots:
             node = replace(node, names=tuple(column.name for column in row.live))
+        elif row is not None and isinstance(node, ComposeRow) and isinstance(node.arg, RowExpr):
+            node = _row_now(node, node.arg, row)
     elif isinstance(node, SqlCall):
         row = _row_of_call(node, catalog)
         if row is not None and len(row.live) == len(node.outputs):
@@ -66,6 +71,17 @@ def renamed(node: Any, catalog: Catalog) -> Any:
             **_columns_now(relation, node),
         )
     return node
+
+
+def _row_now(node: ComposeRow, made: RowExpr, row: RowType) -> ComposeRow:
+    """Return a row constructor of a type that has other attributes now: without those that are gone, and NULL for new ones."""
+    fields = dict(zip(node.slots, made.fields, strict=True))
+    now = tuple(
+        fields.get(slot) or Const(type=column.declared, value=None)
+        for slot, column in zip(row.slots, row.live, strict=True)
+    )
+    names = tuple(f"f{place}" for place in range(1, len(now) + 1))
+    return compose(replace(made, fields=now, names=names), row, explicit=node.explicit, span=node.span)
 
 
 def _row_of_call(call: SqlCall, catalog: Catalog) -> RowType | None:

@@ -61,9 +61,7 @@ from planner.query import (
     ArrayCoerce,
     ArrayExpr,
     CoerceViaIO,
-    ComposeRow,
     Const,
-    DecomposeRow,
     Expr,
     FuncExpr,
     OutputColumn,
@@ -233,7 +231,7 @@ def coerce_default(expr: Expr, column: str, type_: SqlType, env: CoerceEnv, span
 def bind_default(context: BindContext, node: ast.Expression, column: str, type_: SqlType) -> Expr:
     """Bind the expression of a DEFAULT clause; it may use no columns, sub-queries or aggregates."""
     expr = bind_kept(Scope(context=context), node, "DEFAULT")
-    return _settled_rows(coerce_default(expr, column, type_, context.env))
+    return coerce_default(expr, column, type_, context.env)
 
 
 def _constant_texts(node: Any) -> Any:
@@ -274,19 +272,6 @@ def _named_now(context: BindContext, node: Expr, name: Expr) -> Expr:
     return Const(type=node.type, value=names.read(node.type.oid, name.value))
 
 
-def _settled_rows(expr: Expr) -> Expr:
-    """Return a default with its rows as values: a stored text must not depend on what attributes a type has later.
-
-    Raises SqlError 0A000 for rows that are not constant.
-    """
-    if not any(isinstance(item, ComposeRow | DecomposeRow) for item in walk(expr)):
-        return expr
-    folded: Expr = fold(_constant_texts(expr))
-    if any(isinstance(item, ComposeRow | DecomposeRow) for item in walk(folded)):
-        raise not_supported("a default with values of composite types that are not constant", span=expr.span)
-    return folded
-
-
 def stored_default(
     sql: str,
     type_: SqlType,
@@ -297,10 +282,10 @@ def stored_default(
 ) -> Expr:
     """Return the expression of a stored default, of its column's type, as it is evaluated.
 
-    It is a pure function of the text unless that calls users' functions, which are looked up in ``catalog``; their oids are added to
-    ``functions``. ``calls``: it may hold calls that only a query can make (``planner.bind.runnable.must_be_called``), else they are 0A000.
+    It is a pure function of the text unless that makes rows or calls users' functions, which are looked up in ``catalog``; their oids are
+    added to ``functions``. ``calls``: it may hold calls that only a query can make (``planner.bind.runnable.must_be_called``), else they are 0A000.
     """
-    if catalog is None or not calls_functions(sql):
+    if catalog is None or not (calls_functions(sql) or _ROWS.search(sql)):
         return _pure_default(sql, type_)
     from planner.bind.runnable import runnable, runnable_or_called
 
@@ -315,6 +300,7 @@ def calls_functions(sql: str) -> bool:
 
 
 _CALL = re.compile(r'"#\d+"\(')
+_ROWS = re.compile(r"\bROW\(|\)\.")  # which attributes they have, a catalog says
 
 
 def _bound_default(sql: str, type_: SqlType, catalog: Catalog) -> Expr:

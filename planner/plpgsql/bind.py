@@ -25,12 +25,24 @@ from planner.classify import returned_rows
 from planner.domains import base_oid, base_type, plain_type
 from planner.errors import Span, SqlError
 from planner.evaluate import Layout, RowFunction, compile_expr, compile_predicate, compile_row
-from planner.facts import HSTORE, JSONB, RECORD, TEXT
+from planner.facts import HSTORE, INT4, JSONB, RECORD, TEXT
 from planner.parse import ALONE, parse
 from planner.plpgsql.stream import PREFIX, parse_piece
 from planner.plpgsql.tree import Piece, Target
 from planner.plpgsql.variables import Source, VariableNames
-from planner.query import ArrayCoerce, CoerceViaIO, Expr, Param, RelabelType, Select, SubLink, Var
+from planner.query import (
+    ArrayAssign,
+    ArrayCoerce,
+    CoerceViaIO,
+    Const,
+    Expr,
+    Param,
+    RelabelType,
+    Select,
+    SqlCall,
+    SubLink,
+    Var,
+)
 from planner.rewrite import replace_children
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
@@ -46,8 +58,8 @@ VALUE: Final = Source(-1)
 
 def bind_piece(
     context: BindContext, piece: Piece, names: VariableNames
-) -> tuple[ast.Node, st.BoundStatement, SqlType | None]:
-    """Return the tree of a piece, what it means, and the type of its first column, domains told. Spans of errors count in its text, which they name.
+) -> tuple[ast.Node, st.BoundStatement, tuple[SqlType, ...]]:
+    """Return the tree of a piece, what it means, and the types of its columns, domains told. Spans of errors count in its text, which they name.
 
     Raises SqlError as binding does, 42702 and 55000 as ``VariableNames``, 0A000 for statements that no function may run.
     """
@@ -65,7 +77,7 @@ def bind_piece(
         if piece.keeps:
             bound = for_cursor(inner, bound)
         columns = returned_rows(bound)
-        return node, envelope(node, text, inner, bound), columns[0].type if columns else None
+        return node, envelope(node, text, inner, bound), tuple([c.type for c in columns or ()])
     except SqlError as error:
         if error is names.refusal:
             error.span, error.where, names.refusal = None, piece.words, None
@@ -181,7 +193,13 @@ def assignment_cast(env: CoerceEnv, source: SqlType, target: SqlType) -> RowFunc
     made = assigned(own, value, target)
     if made is value:
         return None
-    if isinstance(made, RelabelType) and made.arg is value and base_oid(made.type.oid) == made.type.oid:
+    relabelled = (
+        isinstance(made, RelabelType) and made.arg is value and base_oid(made.type.oid) == made.type.oid
+    )
+    if relabelled and INT4 not in (
+        under.oid,
+        made.type.oid,
+    ):  # as which an oid reads its four bytes otherwise
         return None
     return compile_expr(fold(without_domains(made)))
 
@@ -221,10 +239,19 @@ def _by_elements(env: CoerceEnv, value: Expr, target: SqlType) -> Expr | None:
 
 
 @dataclass(slots=True)
+class Subscripts:
+    """The subscripts of an assignment to a part: ``function`` computes them, ``kinds`` says of what each is one."""
+
+    function: RowFunction
+    kinds: tuple[str, ...]
+
+
+@dataclass(slots=True)
 class Part:
     """The new whole of a variable a part of which is assigned to: ``function`` of ``sources``, with a value of ``type``.
 
-    Subscripts with sub-selects are a query, ``bound``, in the place of the function. ``made``: the new whole as an expression.
+    ``subscripts``: computes those of ``function``, whose NULLs are told before a value is computed.
+    Subscripts with sub-selects or calls of users' functions are a query, ``bound``, in the place of the function. ``made``: the new whole as an expression.
     """
 
     function: RowFunction | None
@@ -232,6 +259,7 @@ class Part:
     type: SqlType
     made: Expr
     bound: st.BoundStatement | None = None
+    subscripts: Subscripts | None = None
 
 
 def bind_part(
@@ -255,9 +283,24 @@ def bind_part(
     value = names.param(VALUE, type_)
     written = Span(len(ALONE), len(ALONE) + len(target.text))
     made = with_part(scope, old, name, whole, steps, value, written)
-    if any(isinstance(node, SubLink) for node in walk(made)):
+    if any(isinstance(node, SubLink | SqlCall) for node in walk(made)):
         return Part(None, names.sources, type_, made, _as_query(inner, made))
-    return Part(compile_expr(fold(without_domains(made))), names.sources, type_, made)
+    plain = fold(without_domains(made))
+    return Part(compile_expr(plain), names.sources, type_, made, subscripts=_subscripts(plain))
+
+
+def _subscripts(made: Expr) -> Subscripts | None:
+    """Return what computes the subscripts of arrays and jsonb that are assigned to; None where all are constants."""
+    asked: list[Expr] = []
+    kinds: list[str] = []
+    for node in walk(made):
+        if isinstance(node, ArrayAssign) and node.type.oid != HSTORE:
+            found = [expr for pair in node.indexes for expr in pair if expr is not None]
+            asked += found
+            kinds += ["jsonb" if node.type.oid == JSONB else "array"] * len(found)
+    if all(isinstance(expr, Const) for expr in asked):
+        return None
+    return Subscripts(compile_row(asked), tuple(kinds))
 
 
 def _as_query(context: BindContext, expr: Expr) -> st.BoundStatement:

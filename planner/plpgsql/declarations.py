@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
@@ -80,6 +81,16 @@ class Base:
         if name:
             self.names.numbers[name] = made.number
         return made
+
+    @contextmanager
+    def undeclared(self) -> Iterator[None]:
+        """Read expressions of a loop's head, which do not know the loop's variable: its name means one outside."""
+        names = self.names
+        self.names = names.so_far(len(self.variables))
+        try:
+            yield
+        finally:
+            self.names = names
 
     def dotted(self, ahead: int = 0) -> tuple[tuple[str, ...], int]:
         """Return the names joined by dots that come next, and how many tokens they are; none where no name is next."""

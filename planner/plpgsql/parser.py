@@ -295,10 +295,11 @@ class Compound(Declarations):
         reverse: bool,
     ) -> tree.ForInteger:
         stream = self.stream
-        low = stream.piece(*lower, self.names)
-        stream.expect("..")
-        high = stream.expression(self.names, "loop", "by", expected="LOOP")
-        step = stream.expression(self.names, "loop", expected="LOOP") if stream.take("by") else None
+        with self.undeclared():
+            low = stream.piece(*lower, self.names)
+            stream.expect("..")
+            high = stream.expression(self.names, "loop", "by", expected="LOOP")
+            step = stream.expression(self.names, "loop", expected="LOOP") if stream.take("by") else None
         if len(names) != 1 or stream.tokens[first + 1].text == ",":
             token = stream.tokens[first]
             raise SqlError(
@@ -338,7 +339,8 @@ class Compound(Declarations):
                 "cursor FOR loop must have only one target variable",
                 span=Span(token.start, token.end),
             )
-        arguments = self.cursor_arguments(cursor)
+        with self.undeclared():
+            arguments = self.cursor_arguments(cursor)
         record = self.declare(names[0], SqlType(RECORD), "record", line=line)
         return tree.ForCursor(line, label, record.number, cursor, arguments, self._body(label))
 

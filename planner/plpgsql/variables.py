@@ -26,8 +26,9 @@ from planner.query import Const, Expr, Param, RelabelType, RowExpr
 from planner.scope import Scope
 from planner.types import SqlType
 
-Shape: TypeAlias = "tuple[tuple[int, ...], tuple[str, ...]] | int | None"
-"""Of a record: the types and names of its fields, None if it holds no row yet; of a value of any type: its type."""
+_Fields: TypeAlias = "tuple[tuple[int, ...], tuple[str, ...], tuple[int, ...]]"
+Shape: TypeAlias = "_Fields | int | None"
+"""Of a record: the types, names and type modifiers (none: -1 each) of its fields, None if it holds no row yet; of a value of any type: its type."""
 
 NO_COLUMN: Final = frozenset(("42703", "42P01"))
 
@@ -147,8 +148,11 @@ class VariableNames:
             self.dynamic.add(number)
             if self.shapes.get(number) is None:
                 return Const(type=SqlType(RECORD), value=None, span=span)
-            types, names = self._fields(variable, span)
-            fields = tuple(self.param(Source(number, i), SqlType(oid), span) for i, oid in enumerate(types))
+            types, names, typmods = self._fields(variable, span)
+            fields = tuple(
+                self.param(Source(number, i), SqlType(oid, typmods[i] if typmods else -1), span)
+                for i, oid in enumerate(types)
+            )
             return RowExpr(type=SqlType(RECORD), fields=fields, names=names, span=span)
         if variable.kind == "any":
             self.dynamic.add(number)
@@ -157,7 +161,7 @@ class VariableNames:
             return self.param(Source(number), SqlType(shape), span)
         return self.param(Source(number), variable.type, span)
 
-    def _fields(self, variable: Variable, span: Span | None) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    def _fields(self, variable: Variable, span: Span | None) -> _Fields:
         self.dynamic.add(variable.number)
         shape = self.shapes.get(variable.number)
         if not isinstance(shape, tuple):
@@ -204,10 +208,11 @@ class VariableNames:
     def _field(self, scope: Scope, variable: Variable, node: ast.ColumnRef) -> Expr | None:
         name = node.names[-1]
         if variable.kind == "record":
-            types, names = self._fields(variable, node.span)
+            types, names, typmods = self._fields(variable, node.span)
             if name in names:
                 at = names.index(name)
-                return self.param(Source(variable.number, at), SqlType(types[at]), node.span)
+                type_ = SqlType(types[at], typmods[at] if typmods else -1)
+                return self.param(Source(variable.number, at), type_, node.span)
         elif is_composite(variable.type.oid):
             row = scope.context.env.row_type(variable.type.oid) if variable.number in self.opened else None
             for at, column in enumerate(() if row is None else row.live):

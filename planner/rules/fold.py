@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from pgwire.codecs.composite import pack_row
+from pgwire.codecs.composite import pack_row, record_of
 from pgwire.codecs.errors import DataError
 from planner.builtins import load
 from planner.facts import BIT, BPCHAR, INTERVAL, facts
@@ -29,6 +29,7 @@ from planner.query import (
     Const,
     DecomposeRow,
     Expr,
+    FieldSelect,
     FuncExpr,
     FunctionRange,
     Join,
@@ -42,6 +43,7 @@ from planner.query import (
 from planner.rewrite import replace_children
 from planner.rules.decided import DECIDED, condition
 from planner.rules.foldable import LEFT, MOST_PADDED, computed
+from planner.walk import walk
 
 _T = TypeVar("_T")
 
@@ -132,6 +134,8 @@ def fold_node(node: Any) -> Any:
             values = [field.value for field in row.fields if isinstance(field, Const)]
             value = pack_row(values, node.slots, node.types, node.width)
             return Const(type=node.type, value=value, span=node.span)
+    elif isinstance(node, FieldSelect):
+        return _field(node)
     elif isinstance(node, CoerceTypmod):
         if isinstance(node.arg, Const):
             return _typmod(node, node.arg)
@@ -140,6 +144,29 @@ def fold_node(node: Any) -> Any:
         if decide is not None:
             return decide(node)
     return node
+
+
+def _field(node: FieldSelect) -> Expr:
+    """Return a field of a row that is made here, or that is a constant; of the others only what is constant is computed, and raises."""
+    row = node.arg
+    if isinstance(row, RowExpr):
+        field = row.fields[node.index]
+        return field if field.type == node.type and not any(map(_raises, row.fields)) else node
+    if isinstance(row, DecomposeRow) and isinstance(row.arg, Const):
+        value = row.arg.value
+        fields = record_of(value, row.slots, row.types, row.names) if isinstance(value, bytes) else None
+        return Const(type=node.type, value=None if fields is None else fields[node.index], span=node.span)
+    return node
+
+
+def _raises(node: Any) -> bool:
+    """Tell whether a folded expression has constant calls left, which raise when they are computed."""
+    for part in walk(node):
+        if isinstance(part, FuncExpr | OpExpr) and all(isinstance(arg, Const) for arg in part.args):
+            proc = facts().procs.get(part.proc)
+            if proc is not None and proc.volatility == "i":
+                return True
+    return False
 
 
 def _call(node: FuncExpr | OpExpr, constants: Sequence[Const]) -> Expr:

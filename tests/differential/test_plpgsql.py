@@ -211,6 +211,23 @@ CASES = (
     # cursors over EXECUTE stand on rows
     "DECLARE c refcursor; r record; BEGIN OPEN c FOR EXECUTE 'SELECT n, s FROM gp_t'; MOVE c; UPDATE gp_t SET s = 'cur' WHERE CURRENT OF c RETURNING * INTO r; RAISE NOTICE '%', r;"
     " CLOSE c; OPEN c FOR EXECUTE 'SELECT n, s FROM gp_t WHERE id > $1 FOR UPDATE' USING 1; MOVE 2 FROM c; DELETE FROM gp_t WHERE CURRENT OF c RETURNING * INTO r; RAISE NOTICE '%', r; END",
+    # the head of a loop does not know its variable
+    "DECLARE v int := 2; BEGIN FOR v IN v..6 BY v LOOP RAISE NOTICE '%', v; END LOOP; FOR v IN REVERSE v..v - 2 BY v LOOP RAISE NOTICE '%', v; END LOOP; END",
+    "DECLARE r gp_t; c CURSOR (k int) FOR SELECT id FROM gp_t WHERE id > k ORDER BY id; BEGIN r.id := 2; FOR r IN c(r.id) LOOP RAISE NOTICE '%', r; END LOOP; END",
+    # what an oid is as an integer, in loops, too
+    "DECLARE i int; u oid := 4294967295; BEGIN i := u; RAISE NOTICE '%', i; FOR k IN u..1 LOOP RAISE NOTICE '%', k; END LOOP; i := greatest(u, -1); RAISE NOTICE '%', i; END",
+    # subscripts are looked at before the value is computed
+    *(f"DECLARE a int[]; j jsonb; n int; BEGIN {s}; END" for s in (
+        "a[n] := gp_half(2 + n)", "a[1:n] := ARRAY[gp_half(3)]", "j['a'][n] := to_jsonb(gp_half(3))", "UPDATE gp_t SET a[n] = gp_half(3)", "a[n] := 1/0",
+    )),
+    "DECLARE a int[]; BEGIN a[gp_half(4)] := gp_half(8); a[gp_half(3)] := 1; END",
+    # the value of a field is a query, its assignment is none
+    *(f"DECLARE r gp_dpt := '(1,a)'::gp_pt; q gp_dpt[]; BEGIN {s}; END" for s in ("r.x := (SELECT -5)", "r.x := -5", "r.x := gp_half(-8)", "q[1].x := (SELECT -5)")),
+    # a cursor that cannot scroll may go back to where it has not left
+    *(f"DECLARE c NO SCROLL CURSOR FOR SELECT id FROM gp_t ORDER BY id; n int; BEGIN OPEN c; {s}; RAISE NOTICE '%', FOUND; END" for s in (
+        "MOVE BACKWARD ALL FROM c", "FETCH ABSOLUTE 0 FROM c INTO n; MOVE BACKWARD ALL FROM c", "MOVE c; MOVE BACKWARD ALL FROM c", "MOVE FORWARD ALL FROM c; MOVE BACKWARD ALL FROM c",
+        "MOVE BACKWARD 2 FROM c", "FETCH PRIOR FROM c INTO n",
+    )),
     # after an error in DECLARE its handler tells that variable's line, until the next block has its variables
     "BEGIN\n BEGIN\n  DECLARE\n   z varchar(2) := 'abc';\n  BEGIN\n   NULL;\n  END;\n EXCEPTION WHEN OTHERS THEN\n  RAISE NOTICE 'a';\n  BEGIN\n   RAISE NOTICE 'b';\n  END;\n"
     "  RAISE NOTICE 'c';\n END;\nEND",
@@ -237,6 +254,20 @@ END $$;
 CREATE FUNCTION gp_same(a anyelement, b int) RETURNS anyelement LANGUAGE plpgsql AS $$ BEGIN RETURN b; END $$;
 CREATE FUNCTION gp_given(a anyelement, b int, OUT c anyelement) LANGUAGE plpgsql AS $$ BEGIN c := b; END $$;
 CREATE SEQUENCE gp_drawn;
+CREATE FUNCTION gp_over() RETURNS SETOF int LANGUAGE plpgsql AS $$ DECLARE r gp_pos := 3; BEGIN RETURN QUERY SELECT r; END $$;
+CREATE FUNCTION gp_under() RETURNS SETOF gp_pos LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT id FROM gp_t; END $$;
+CREATE FUNCTION gp_both_of() RETURNS TABLE (a gp_pos, b int) LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT 1::gp_pos, 2; RETURN QUERY SELECT 1, 2; END $$;
+CREATE FUNCTION gp_made() RETURNS record LANGUAGE plpgsql AS $$ DECLARE c char(13) := 'a'; v varchar(3) := 'b'; n numeric(5,2) := 1; BEGIN RETURN row(c, v, n); END $$;
+CREATE FUNCTION gp_held() RETURNS record LANGUAGE plpgsql AS $$ DECLARE c char(13) := 'a'; q record; r record; BEGIN SELECT c AS c, '{a}'::varchar(4)[] INTO q; r := q; RETURN r; END $$;
+CREATE FUNCTION gp_each() RETURNS SETOF record LANGUAGE plpgsql AS $$ DECLARE v char(4) := 'x'; BEGIN RETURN NEXT row(v, 1); RETURN NEXT row('a'::char(2), 1); END $$;
+CREATE FUNCTION gp_part() RETURNS text LANGUAGE plpgsql AS $$ DECLARE r record; BEGIN SELECT 'abc'::varchar(3) AS v INTO r; r.v := 'abcd'; RETURN r.v; END $$;
+CREATE FUNCTION gp_unset() RETURNS SETOF record LANGUAGE plpgsql AS $$ <<b>> DECLARE "R" record; BEGIN RETURN NEXT b."R"; END $$;
+CREATE FUNCTION gp_null() RETURNS SETOF record LANGUAGE plpgsql AS $$ DECLARE r gp_t; BEGIN RETURN NEXT r; END $$;
+CREATE FUNCTION gp_other() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN row(1, 2); END $$;
+CREATE TRIGGER gp_before BEFORE DELETE ON gp_log FOR EACH STATEMENT EXECUTE FUNCTION gp_other();
+CREATE TRIGGER gp_after AFTER DELETE ON gp_log FOR EACH STATEMENT EXECUTE FUNCTION gp_other();
+CREATE TRIGGER gp_row AFTER UPDATE ON gp_log FOR EACH ROW EXECUTE FUNCTION gp_other();
+INSERT INTO gp_log VALUES (1, 'a');
 """
 CALLS = (
     "SELECT * FROM gp_next() AS f(a int)",
@@ -248,18 +279,42 @@ CALLS = (
     "SELECT n + 1/(id - 2) FROM gp_t WHERE id = 2",
     "SELECT NULL::int + nextval('gp_drawn'), n + nextval('gp_drawn'), currval('gp_drawn') FROM gp_t ORDER BY id",
     "SELECT id, a[1/(id - 2)] FROM gp_t WHERE a IS NULL",
+    *(f"SELECT * FROM {f}()" for f in ("gp_over", "gp_under", "gp_both_of")),
+    *(
+        f"SELECT * FROM gp_made() AS f({c})"
+        for c in (
+            "a text, b varchar(3), n numeric(5,2)",
+            "a char(13), b text, n numeric",
+            "a char(13), b varchar, n int",
+            "a char(5), b varchar, n numeric",
+            "a char(13), b varchar, n numeric",
+        )
+    ),
+    *(
+        f"SELECT * FROM gp_held() AS f({c})"
+        for c in ("a text, b text", "a char(13), b text", "a char(13), b varchar(4)[]")
+    ),
+    *(f"SELECT * FROM gp_each() AS f({c})" for c in ("a text, b int", "a char(4), b int", "a bpchar, b int")),
+    "SELECT gp_part()",
+    "SELECT * FROM gp_unset() AS f(a int)",
+    "SELECT * FROM gp_null() AS f(a int)",
+    "SELECT * FROM gp_null() AS f(a int, b int, c text, d int[])",
+    "DELETE FROM gp_log",
+    "UPDATE gp_log SET at = 2",
     "INSERT INTO gp_log SELECT 1, x::gp_pt[] FROM (SELECT ARRAY[row(1, 'a')]) s(x)",
 )
 
 
-REASONS = ("refused", "no text of an unknown", "a plan that sorts", "a query that runs when it is opened")
+REASONS = (
+    "refused", "no text of an unknown", "a plan that sorts", "a query that runs when it is opened", "both ran out of time",
+)  # fmt: skip
 
 
 def explained(ours: list[Ended], theirs: list[Ended]) -> str:
     """Return why a function may do something else, "" where nothing explains it.
 
     PostgreSQL has no conversion from unknown, the type of fields that were made of literals, and says so as an internal error. WHERE CURRENT OF
-    fails there where the cursor's plan sorts, which its figures decide. A cursor's rows are computed by OPEN here, by FETCH there: so is its error.
+    fails there where the cursor's plan sorts, which its figures decide. A cursor's rows are computed by OPEN here, by FETCH there: so is its error. Where a loop that has no end is stopped is chance.
     """
     if any(REFUSED in repr(end) for end in ours):
         return REASONS[0]
@@ -267,6 +322,8 @@ def explained(ours: list[Ended], theirs: list[Ended]) -> str:
         return REASONS[1]
     if any(SORTED in repr(end) for end in theirs):
         return REASONS[2]
+    if any(end.state == "57014" for end in ours) and any(end.state == "57014" for end in theirs):
+        return REASONS[4]
     opened = {end.error[:3] for end in ours if end.error and OPENED.search(end.error[-1])}
     return (
         REASONS[3] if any(end.error[:3] in opened and FETCHED.search(end.error[-1]) for end in theirs) else ""
@@ -350,11 +407,11 @@ def keep_figures(seed: int, ends: Counter[str], differences: list[str]) -> None:
         "functions": COUNT, "ran to their end": ends["equal"], "errors": errors, "different": len(differences),
         **{reason: ends[reason] for reason in REASONS},
     }  # fmt: skip
-    names = next(iter(known.values()))
+    names = known[str(seed)]
     made = {
         **document,
         "what": "random PL/pgSQL functions beside PostgreSQL 15 (tests/differential/generated_plpgsql.py)",
-        "all": {name: sum(figures[name] for figures in known.values()) for name in names},
+        "all": {name: sum(figures.get(name, 0) for figures in known.values()) for name in names},
         "seeds": {key: known[key] for key in sorted(known, key=int)},
     }
     path.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")

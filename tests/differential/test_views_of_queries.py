@@ -28,7 +28,10 @@ __all__ = ["postgres"]
 COUNT = int(os.environ.get("HOLDFAST_DIFF", "8"))
 SEEDS = seeds_of(os.environ.get("HOLDFAST_SEEDS", "1"))
 MOST = max(5, COUNT // len(SCRIPTS))
-DIFFERENT = {"functions-texts_of_values": "domains are shown as their base types beside || of any type"}
+DIFFERENT = {
+    "functions-texts_of_values": "domains are shown as their base types beside || of any type",
+    "functions-record_views": "an alias of ROWS FROM hides what a definition list calls a column: the text would ask for another key",
+}
 SUITES = Path(os.environ.get("HOLDFAST_SUITES", ROOT.parent / "shared" / "suites"))
 REGRESSION = SUITES / "postgres_regress"
 EVIDENCE = os.environ.get("HOLDFAST_EVIDENCE", "")
