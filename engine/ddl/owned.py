@@ -14,10 +14,13 @@ from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, sub_id
 from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_DATABASE_OID,
+    PG_EXTENSION_OID,
     PG_FOREIGN_DATA_WRAPPER_OID,
     PG_FOREIGN_SERVER_OID,
     PG_NAMESPACE_OID,
     PG_PROC_OID,
+    PG_TS_CONFIG_OID,
+    PG_TS_DICT_OID,
     PG_TYPE_OID,
     SUPERUSER_OID,
     Stored,
@@ -26,20 +29,17 @@ from engine.catalog.stored import (
     predefined_roles,
 )
 from engine.connection.portal import Command, Outcome
-from engine.constraints import define
 from engine.ddl import extensions, functions, text_search
-from engine.ddl.dependency_walk import Address, told
-from engine.ddl.dependents import in_report_order, still_needed
-from engine.ddl.drop import described, drop_relations, notice_cascade
+from engine.ddl.dependency_walk import Address, lines, told_with
+from engine.ddl.dependents import still_needed
+from engine.ddl.drop import drop_relations, notice_cascade
 from engine.ddl.extension_uses import dictionaries_of
 from engine.ddl.foreign import drop_objects
-from engine.ddl.foreign_parts import words as foreign_words
 from engine.ddl.grant import revoked_by_user
 from engine.ddl.members import grantees, named_role
 from engine.ddl.needs import denied
 from engine.ddl.opclasses import drop_objects as drop_opclasses
 from engine.ddl.policies import without_role
-from engine.ddl.roles import function_words
 from engine.ddl.statistics_parts import (
     drop_statistics_in,
     drop_statistics_owned,
@@ -52,6 +52,7 @@ from engine.reads.plans import Plan
 from pgwire.give_way import between, opening, paced_iter, spaced
 from planner import statements as st
 from planner.acl import default_acl, grant, reowned, revoke
+from planner.builtins.system_describe import describe_object
 from planner.catalog import (
     AclDef,
     ConfigurationDef,
@@ -68,6 +69,7 @@ from planner.catalog import (
 )
 from planner.catalog.foreign import ForeignDef, MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OpclassDef, OperatorClassDef, OperatorFamilyDef
+from planner.catalog.statistics import PG_STATISTIC_EXT
 from planner.errors import SqlError, not_supported
 from planner.rights import Rights
 
@@ -82,6 +84,7 @@ _Owned = (
 )  # fmt: skip
 _CLASSES: dict[type, int] = {
     RelationDef: PG_CLASS_OID, FunctionDef: PG_PROC_OID, TypeDef: PG_TYPE_OID, SchemaDef: PG_NAMESPACE_OID,
+    ExtensionDef: PG_EXTENSION_OID, ConfigurationDef: PG_TS_CONFIG_OID, DictionaryDef: PG_TS_DICT_OID,
     DatabaseDef: PG_DATABASE_OID, WrapperDef: PG_FOREIGN_DATA_WRAPPER_OID, ServerDef: PG_FOREIGN_SERVER_OID,
 }  # fmt: skip
 
@@ -165,7 +168,7 @@ async def drop_owned(conn: Connection, plan: Plan, statement: st.DropOwned, para
     owned = [item for role in roles for item in _owned(session, role)]
     if any(isinstance(item, SourceDef) for item in owned):
         raise not_supported("DROP OWNED BY a role that owns sources", hint="Use DROP SOURCE.")
-    _check_dependents(session, owned, cascade=statement.cascade)
+    _check_dependents(session, owned, {role.oid for role in roles}, cascade=statement.cascade)
     await _drop(session, owned)
     await drop_statistics_owned(session, {role.oid for role in roles})
     await large_objects.drop_owned(session, {role.oid for role in roles})
@@ -186,8 +189,13 @@ def _inside(session: Session, schemas: set[int]) -> list[RelationDef | FunctionD
     ]
 
 
+def _address(item: _Owned) -> Address:
+    of = item.class_oid if isinstance(item, ForeignDef | OpclassDef) else _CLASSES[type(item)]
+    return Address(of, item.oid)
+
+
 @opening
-def _check_dependents(session: Session, owned: Sequence[_Owned], *, cascade: bool) -> None:
+def _check_dependents(session: Session, owned: Sequence[_Owned], roles: set[int], *, cascade: bool) -> None:
     """Tell what goes with what is owned; refuse without ``cascade`` (2BP01)."""
     roots = {item.oid for item in owned if not isinstance(item, DatabaseDef)}
     roots |= {
@@ -198,47 +206,19 @@ def _check_dependents(session: Session, owned: Sequence[_Owned], *, cascade: boo
     }
     brought = dictionaries_of(session.catalog, [item for item in owned if isinstance(item, ExtensionDef)])
     roots |= {dictionary.oid for dictionary in brought}
-    schemas = {item.oid: item.name for item in owned if isinstance(item, SchemaDef)}
     _views, _functions, links = functions.dependents(session, roots)
     searching = [*brought, *(item for item in owned if isinstance(item, TextSearchDef))]
     links += text_search.asked_by(session, searching)[1]
-    lines = [
-        (one.what, f"{one.what} depends on {functions.words_of(session, one.on)}")
-        for one in in_report_order(sorted(roots), links)
-        if one.what
-    ]
-    for item in _inside(session, set(schemas)):
-        if item.oid in roots:
-            continue
-        if isinstance(item, TypeDef):
-            what = f"type {item.name}"
-        elif isinstance(item, RelationDef):
-            what = described(session, item)
-        elif isinstance(item, TextSearchDef):
-            what = text_search.text_search_words(session, item)
-        else:
-            what = function_words(session, item)
-        if all(what != known for known, _ in lines):
-            lines.append((what, f"{what} depends on schema {schemas[item.schema_oid]}"))
-    foreign = [item for item in owned if isinstance(item, ForeignDef)]
-    if foreign:
-        asked = [Address(item.class_oid, item.oid) for item in foreign]
-        addressed = {foreign_words(session, item) for item in foreign}
-        lines += [
-            (one.what, f"{one.what} depends on {one.on}")
-            for one in told(session, asked)
-            if one.what not in addressed
+    asked = [_address(item) for item in owned if not isinstance(item, DatabaseDef)]
+    for role in roles:
+        asked += [
+            Address(PG_STATISTIC_EXT, one.oid) for _table, one in statistics_owned_by(session.catalog, role)
         ]
-    tables = {item.oid for item in owned if isinstance(item, RelationDef)}
-    for child, constraint in define.dependents(session, tables):
-        if child.oid not in roots:
-            what = define.depends_text(session, (child, constraint))
-            lines.append((what, f"{what} depends on what is dropped"))
-    if not lines:
-        return
-    if not cascade:
-        raise still_needed(None, (line for _, line in lines))
-    notice_cascade(session, [what for what, _ in lines])
+    asked.sort(key=lambda each: -each.oid)  # the youngest first, as what is dropped together is in PostgreSQL
+    gone = told_with(session, asked, links, lambda one: functions.words_of(session, one.on))
+    if gone and not cascade:
+        raise still_needed(describe_object(session, *asked[0]) if len(asked) == 1 else None, lines(gone))
+    notice_cascade(session, [one.what for one in gone])
 
 
 async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
