@@ -515,9 +515,12 @@ class Session:
         detail: str | None = None,
         hint: str | None = None,
     ) -> None:
-        """Send a notice unless client_min_messages hides it, and write it to the log as log_min_messages says."""
+        """Send a notice unless client_min_messages hides it, and write it to the log as log_min_messages says; CONTEXT tells the calls that run."""
+        where = "\n".join(self.system.routines.context()) or None
         self.tell(
-            ErrorReport(severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint)
+            ErrorReport(
+                severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint, where=where
+            )
         )
 
     def tell(self, report: ErrorReport) -> None:

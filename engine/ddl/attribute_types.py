@@ -12,6 +12,7 @@ What a stored tree says of an attribute's type would be wrong after the change; 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from engine.connection.session import Session
 from engine.ddl.drop import default_words, described
@@ -58,7 +59,9 @@ def _uses(session: Session, namings: Namings, type_: TypeDef) -> Iterator[tuple[
     family = _holding(namings, type_)
     for relation, column in columns_holding(session.catalog, type_.oid, type_.array_oid):
         yield relation.oid, f'column "{relation.name}.{column.name}"'
-    for use in uses_of(session, family, namings.relations_naming(family)):
+    # tables of the type are told, and changed with it, by who alters it
+    naming = [replace(relation, of_type=0) for relation in namings.relations_naming(family)]
+    for use in uses_of(session, family, naming):
         words = _words(session, use, family)
         if words:
             yield dependency(session, use, 0).oid, words

@@ -8,6 +8,7 @@ SELECT f(1)   a statement of the transaction
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from engine.plpgsql.body import Body
@@ -97,17 +98,9 @@ async def run_frame(routines: Routines, frame: Frame) -> None:
     """Run the body of a call that has its arguments."""
     stack = routines.stack
 
-    def around() -> list[str]:
-        lines = []
-        for outer in reversed(stack[: stack.index(frame)]):
-            if outer.sql is not None:
-                lines.append(outer.sql)
-            lines.append(outer.where)
-        return lines
-
     stack.append(frame)
     try:
-        await Interpreter(frame, around).run()
+        await Interpreter(frame, partial(routines.context, frame)).run()
     finally:
         stack.pop()
 

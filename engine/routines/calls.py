@@ -133,6 +133,15 @@ class Routines:
         self._latest: dict[Any, tuple[object, PlBody]] = {}  # by what identifies a body but the settings
         self.depth = 0
 
+    def context(self, outside: Any = None) -> list[str]:
+        """Return what CONTEXT says of the calls that run, the innermost first; of those ``outside`` of one."""
+        lines: list[str] = []
+        for running in reversed(self.stack if outside is None else self.stack[: self.stack.index(outside)]):
+            if running.sql is not None:
+                lines.append(running.sql)
+            lines.append(running.where)
+        return lines
+
     async def call(self, call: SqlCall, args: Sequence[Any]) -> Any:
         """Run a function; see ``planner.builtins.session.RoutineSystem``."""
         function = self._function(call)

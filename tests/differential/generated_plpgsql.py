@@ -3,7 +3,8 @@
     Programs(seed).program()  ──>  Program(CREATE FUNCTION gp(...), SELECT ... gp(...))
 
 Nested blocks whose variables hide others, handlers, loops with labels, cursors, records, rows and composite values, arrays, domains, dynamic
-SQL, changes with RETURNING, diagnostics, RAISE in all forms, results of all shapes; trigger functions, and procedures that end transactions.
+SQL, changes with RETURNING, diagnostics, RAISE in all forms, results of all shapes; trigger functions, with transition tables, too, procedures
+that end transactions and that are called within handlers, tables, views and functions that are made, changed and dropped on the way.
 Most programs are right, and some go wrong on their way: that is compared, too. Rows are read in an order, and one statement changes one row,
 or several alike.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.differential.generated_plpgsql_loops import Loops
+from tests.differential.generated_plpgsql_nesting import EVENTS, Nesting
 from tests.differential.generated_plpgsql_values import (
     CONDITIONS,
     DECLARED,
@@ -40,13 +41,14 @@ class Program:
     commits: bool = False
 
 
-class Programs(Loops):
+class Programs(Nesting):
     """Makes functions, one after another."""
 
     def program(self) -> Program:
         """Return the next function with its call."""
         self.numbered = 0
         self.handling = 0
+        self.transitions = ()
         self.result = self.pick(*RESULTS)
         if self.result == "trigger":
             return self.trigger()
@@ -95,6 +97,8 @@ class Programs(Loops):
         for name in ("NEW", "OLD"):
             base.variables[name] = Variable(name, "gp_t", "row", fixed=True)
         self.scopes = [base]
+        if self.chance(0.4):
+            return self.after_statement()
         body = self.body()
         when, level = self.pick("BEFORE", "BEFORE", "AFTER"), self.pick("ROW", "ROW", "ROW", "STATEMENT")
         change = self.pick(
@@ -106,6 +110,17 @@ class Programs(Loops):
         return Program(
             f"CREATE FUNCTION gp() RETURNS trigger LANGUAGE plpgsql AS $f$\n{body}\n$f$;\nCREATE TRIGGER gpt {when} INSERT OR UPDATE OR DELETE"
             f" ON gp_t FOR EACH {level} WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION gp('arg', 2)",
+            f"{change} RETURNING *",
+        )
+
+    def after_statement(self) -> Program:
+        """Return a trigger function that reads transition tables, with its trigger, and a change that fires it once."""
+        event, self.transitions, change = self.random.choice(EVENTS)
+        words = {"fresh": "NEW TABLE AS fresh", "stale": "OLD TABLE AS stale"}
+        tables = " ".join(words[name] for name in self.transitions)
+        return Program(
+            f"CREATE FUNCTION gp() RETURNS trigger LANGUAGE plpgsql AS $f$\n{self.body()}\n$f$;\nCREATE TRIGGER gpt AFTER {event}"
+            f" ON gp_t REFERENCING {tables} FOR EACH STATEMENT WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION gp('arg', 2)",
             f"{change} RETURNING *",
         )
 
@@ -180,7 +195,8 @@ class Programs(Loops):
         simple: list[tuple[int, Callable[[], list[str]]]] = [
             (24, self.assignment), (8, self.select_into), (8, self.change), (10, self.notice), (4, self.execute), (3, self.perform),
             (3, self.diagnostics), (4, self.next_row), (6, self.cursors), (2, self.exit), (2, self.failing), (2, self.call), (1, self.leave), (6, self.wider),
-            (3 if self.result == "procedure" else 0, self.ending),
+            (3 if self.result == "procedure" else 0, self.ending), (3, self.nested), (9 if self.transitions else 0, self.transition),
+            (0 if self.result == "procedure" else 3, self.definition),
         ]  # fmt: skip
         nested: list[tuple[int, Callable[[], list[str]]]] = [
             (9, lambda: self.branch(depth - 1)), (5, lambda: self.case(depth - 1)), (16, lambda: self.loop(depth - 1)),

@@ -67,6 +67,27 @@ CREATE FUNCTION gp_sql(v int) RETURNS int LANGUAGE sql AS $$ SELECT gp_half(v) +
 CREATE FUNCTION gp_rows(v int) RETURNS TABLE (k int, w text) LANGUAGE sql AS $$ SELECT t.id, t.s FROM gp_t t WHERE t.id <= v ORDER BY t.id $$;
 CREATE FUNCTION gp_note(v text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN INSERT INTO gp_log VALUES (length(v), v); END $$;
+CREATE PROCEDURE gp_saved(INOUT v int, n int DEFAULT 3) LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO gp_log VALUES (n, 'saved');
+  BEGIN
+    UPDATE gp_t t SET s = 'saved' WHERE t.id = gp_saved.n;
+    PERFORM gp_half(v);
+    IF n > 0 THEN CALL gp_saved(v, n - 1); END IF;
+    v := v / 2;
+  EXCEPTION WHEN OTHERS THEN
+    INSERT INTO gp_log VALUES (-n, SQLERRM);
+    v := v + 1;
+    IF n = 2 THEN RAISE; END IF;
+  END;
+END $$;
+CREATE PROCEDURE gp_ends(v int, how text) LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO gp_log VALUES (v, 'before');
+  IF how = 'c' THEN COMMIT; ELSIF how = 'r' THEN ROLLBACK; END IF;
+  INSERT INTO gp_log VALUES (v, 'after');
+  PERFORM gp_half(v);
+END $$;
 CREATE PROCEDURE gp_twice(INOUT v int, w text DEFAULT 'w') LANGUAGE plpgsql AS $$
 BEGIN v := v * 2; RAISE NOTICE 'twice % %', v, w; END $$
 """

@@ -228,6 +228,9 @@ CASES = (
         "MOVE BACKWARD ALL FROM c", "FETCH ABSOLUTE 0 FROM c INTO n; MOVE BACKWARD ALL FROM c", "MOVE c; MOVE BACKWARD ALL FROM c", "MOVE FORWARD ALL FROM c; MOVE BACKWARD ALL FROM c",
         "MOVE BACKWARD 2 FROM c", "FETCH PRIOR FROM c INTO n",
     )),
+    # messages of statements tell where they are met, too
+    "BEGIN DROP TABLE IF EXISTS gp_none; EXECUTE 'DROP VIEW IF EXISTS gp_none'; CREATE TABLE IF NOT EXISTS gp_t (a int); CREATE VIEW gp_v AS SELECT * FROM gp_pt_of(1); END",
+    "BEGIN CREATE TEMP TABLE gp_x (a int); CREATE TEMP VIEW gp_y AS SELECT * FROM gp_x; DROP TABLE gp_x CASCADE; PERFORM gp_noted(); END",
     # after an error in DECLARE its handler tells that variable's line, until the next block has its variables
     "BEGIN\n BEGIN\n  DECLARE\n   z varchar(2) := 'abc';\n  BEGIN\n   NULL;\n  END;\n EXCEPTION WHEN OTHERS THEN\n  RAISE NOTICE 'a';\n  BEGIN\n   RAISE NOTICE 'b';\n  END;\n"
     "  RAISE NOTICE 'c';\n END;\nEND",
@@ -254,6 +257,7 @@ END $$;
 CREATE FUNCTION gp_same(a anyelement, b int) RETURNS anyelement LANGUAGE plpgsql AS $$ BEGIN RETURN b; END $$;
 CREATE FUNCTION gp_given(a anyelement, b int, OUT c anyelement) LANGUAGE plpgsql AS $$ BEGIN c := b; END $$;
 CREATE SEQUENCE gp_drawn;
+CREATE FUNCTION gp_noted() RETURNS void LANGUAGE sql AS $$ DROP TABLE IF EXISTS gp_none; DO 'BEGIN DROP TABLE IF EXISTS gp_none; END' $$;
 CREATE FUNCTION gp_over() RETURNS SETOF int LANGUAGE plpgsql AS $$ DECLARE r gp_pos := 3; BEGIN RETURN QUERY SELECT r; END $$;
 CREATE FUNCTION gp_under() RETURNS SETOF gp_pos LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT id FROM gp_t; END $$;
 CREATE FUNCTION gp_both_of() RETURNS TABLE (a gp_pos, b int) LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT 1::gp_pos, 2; RETURN QUERY SELECT 1, 2; END $$;
