@@ -48,7 +48,12 @@ async def run_assign_part(frame: Frame, statement: tree.Assign) -> None:
             stack.enter_context(told(piece))
         if not ready.plain:
             await _check_subscripts(frame, target)
-        value, type_ = await frame.value(piece)
+        try:
+            value, type_ = await frame.value(piece)
+        except Exception:
+            if ready.plain and ready.failing is None:  # what fails while it is planned does so before
+                await _check_subscripts(frame, target)
+            raise
         if ready.constant:  # its conversion is as constant
             wanted = type_of(frame, target)
             value, type_ = await converted(frame, piece, ready, value, type_, wanted), wanted

@@ -218,7 +218,7 @@ CASES = (
     "DECLARE i int; u oid := 4294967295; BEGIN i := u; RAISE NOTICE '%', i; FOR k IN u..1 LOOP RAISE NOTICE '%', k; END LOOP; i := greatest(u, -1); RAISE NOTICE '%', i; END",
     # subscripts are looked at before the value is computed
     *(f"DECLARE a int[]; j jsonb; n int; BEGIN {s}; END" for s in (
-        "a[n] := gp_half(2 + n)", "a[1:n] := ARRAY[gp_half(3)]", "j['a'][n] := to_jsonb(gp_half(3))", "UPDATE gp_t SET a[n] = gp_half(3)", "a[n] := 1/0",
+        "a[n] := gp_half(2 + n)", "a[1:n] := ARRAY[gp_half(3)]", "j['a'][n] := to_jsonb(gp_half(3))", "UPDATE gp_t SET a[n] = gp_half(3)", "a[n] := 1/0", "a[n] := quote_literal('y')::int", "a[n] := 1/(n - n)",
     )),
     "DECLARE a int[]; BEGIN a[gp_half(4)] := gp_half(8); a[gp_half(3)] := 1; END",
     # the value of a field is a query, its assignment is none
