@@ -38,6 +38,7 @@ from planner.query import (
     RelabelType,
     RowExpr,
     Select,
+    Subscript,
     Var,
 )
 from planner.rewrite import replace_children
@@ -136,6 +137,10 @@ def fold_node(node: Any) -> Any:
             return Const(type=node.type, value=value, span=node.span)
     elif isinstance(node, FieldSelect):
         return _field(node)
+    elif isinstance(node, Subscript):
+        constant = all(isinstance(index, Const | None) for pair in node.indexes for index in pair)
+        if constant and isinstance(node.arg, Const) and node.arg.value is None:
+            return Const(type=node.type, value=None, span=node.span)
     elif isinstance(node, CoerceTypmod):
         if isinstance(node.arg, Const):
             return _typmod(node, node.arg)

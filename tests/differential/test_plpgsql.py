@@ -211,6 +211,10 @@ CASES = (
     # cursors over EXECUTE stand on rows
     "DECLARE c refcursor; r record; BEGIN OPEN c FOR EXECUTE 'SELECT n, s FROM gp_t'; MOVE c; UPDATE gp_t SET s = 'cur' WHERE CURRENT OF c RETURNING * INTO r; RAISE NOTICE '%', r;"
     " CLOSE c; OPEN c FOR EXECUTE 'SELECT n, s FROM gp_t WHERE id > $1 FOR UPDATE' USING 1; MOVE 2 FROM c; DELETE FROM gp_t WHERE CURRENT OF c RETURNING * INTO r; RAISE NOTICE '%', r; END",
+    # a part of a constant is one, and a strict operator of NULL computes no other operand
+    *(f"DECLARE p int := 1; BEGIN IF gp_half(p) > {v} THEN NULL; END IF; END" for v in (
+        "(NULL::gp_pt).x", "('(,)'::gp_pt).x", "((NULL::gp_seg).m)[1]", "(('(,,)'::gp_seg).m)[1]", "(NULL::int[])[1]", "(NULL::int[])[p]", "(row(NULL::int, p)).f1",
+    )),
     # the head of a loop does not know its variable
     "DECLARE v int := 2; BEGIN FOR v IN v..6 BY v LOOP RAISE NOTICE '%', v; END LOOP; FOR v IN REVERSE v..v - 2 BY v LOOP RAISE NOTICE '%', v; END LOOP; END",
     "DECLARE r gp_t; c CURSOR (k int) FOR SELECT id FROM gp_t WHERE id > k ORDER BY id; BEGIN r.id := 2; FOR r IN c(r.id) LOOP RAISE NOTICE '%', r; END LOOP; END",
