@@ -26,7 +26,7 @@ from engine.loop.threads import put_loop_first, worker_pool
 from engine.private_files import prepare_data_directory, stored_secret
 from engine.spark import calibrate
 from engine.stalls import watch_stalls
-from pgwire.release import freeing
+from pgwire.release import freed, freeing
 from pgwire.server import Server, ServerConfig
 from planner.errors import SqlError
 from txn.errors import DamagedFile, FileTrouble, OutOfSpace, TxnError
@@ -208,6 +208,7 @@ async def serve_forever(config: Config) -> None:
             lambda: resident_bytes()[0] - database.statements.taken - database.kept.bytes,
             lambda: (*freeing(), *(s.running for s in server.sessions.values() if s.running is not None)),
             config.memory,
+            freed,
         ).watch()
         Ceiling(
             database.statements,

@@ -101,6 +101,8 @@ class _Queue:
     def __init__(self) -> None:
         self.stack: list[Any] = []
         self.loop: asyncio.AbstractEventLoop | None = None
+        self.parts = 0  # that have been freed
+        self.parts_when_empty = 0
 
     def add(self, container: Any) -> None:
         """Have a container emptied from the next turn of the running loop on; without a loop nothing happens."""
@@ -118,11 +120,13 @@ class _Queue:
         try:
             while stack and perf_counter() < until:
                 _free_some(stack)
+                self.parts += 1
         finally:  # what could not be freed in pieces does not keep the rest
             if stack and self.loop is not None:
                 self.loop.call_soon(self._turn)
             else:
                 self.loop = None
+                self.parts_when_empty = self.parts
 
 
 _queue = _Queue()
@@ -251,6 +255,11 @@ def release_error(error: BaseException) -> None:
 def freeing() -> tuple[object, ...]:
     """Return the queue while it has something left, as what runs (``engine.loop.collector``)."""
     return (_queue,) if _queue.stack else ()
+
+
+def freed() -> int:
+    """Return how many parts, of ``PART`` entries at most, had been freed when the queue last became empty."""
+    return _queue.parts_when_empty
 
 
 def _free_some(stack: list[Any]) -> None:

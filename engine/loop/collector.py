@@ -12,6 +12,10 @@ that a collection takes some milliseconds, however large the process is. Where t
 rows, plans or a catalog, which are alive: none of it is walked, and the little in it that is not alive stays. So it is where it has more than
 ``WALKED`` objects, be it that they are accounted for (cursors that are open) or stand where others went. Only where the process is past its
 ``memory``, and no statement runs, is everything walked, at most every ``RARE_S``. What was there at the start is not walked but then.
+
+Python keeps some ten thousand small objects that went, to use them again (tuples, most of them), until a collection. Once much has been freed
+in slices (``pgwire.release``) they lie between what has gone, wherever that was, and some tens of megabytes stay for a megabyte of them:
+what is collected then may be nothing, but they go.
 """
 
 from __future__ import annotations
@@ -27,6 +31,9 @@ STEP_BYTES: Final = 8 << 20
 
 WALKED_BYTES: Final = 16 << 20
 """Growth whose objects are walked in some 20 ms."""
+
+FREED_PARTS: Final = 200
+"""Of what is freed in slices: some hundred thousand objects."""
 
 WALKED: Final = 40_000
 """New objects that are walked: some 100 ns each, more where they have not been touched for long."""
@@ -45,22 +52,29 @@ class Collector:
     """Collects when the process has grown by more than anybody accounts for."""
 
     def __init__(
-        self, size: Callable[[], int], running: Callable[[], Iterable[object]], limit_bytes: int
+        self,
+        size: Callable[[], int],
+        running: Callable[[], Iterable[object]],
+        limit_bytes: int,
+        freed: Callable[[], int],
     ) -> None:
         """Switch Python's own off. What there is by now lives as long as the process.
 
         ``size``: bytes of the process that no running statement accounts for; ``running``: an object for each statement that runs, the same
-        one as long as it does; ``limit_bytes``: the size past which everything is walked.
+        one as long as it does; ``limit_bytes``: the size past which everything is walked; ``freed``: how much has been freed in slices so far
+        (``pgwire.release.freed``).
         """
         self._size = size
         self._running = running
         self._limit_bytes = limit_bytes
+        self._freed = freed
         self._ran: frozenset[int] = frozenset()
         self._looks = 0
         gc.disable()
         gc.collect()
         gc.freeze()
         self._base = size()
+        self._freed_before = freed()
         self._walked_at = monotonic()
 
     def watch(self) -> None:
@@ -75,8 +89,10 @@ class Collector:
         self._base = min(self._base, size)
         grown = size - self._base
         self._looks = self._looks + 1 if grown >= STEP_BYTES and not self._ran & before else 0
-        if self._looks < LOOKS:
+        freed = self._freed()
+        if self._looks < LOOKS and freed < self._freed_before + FREED_PARTS:
             return
+        self._freed_before = freed
         self._looks = 0
         if size > self._limit_bytes and not self._ran and monotonic() > self._walked_at + RARE_S:
             gc.unfreeze()

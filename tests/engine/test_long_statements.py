@@ -19,7 +19,7 @@ from engine.constraints.foreign_key import CHUNK_KEYS, ForeignKey
 from engine.index.executor import IndexExecutor
 from engine.index.from_plan import FromPlanner
 from engine.loop import collector
-from engine.loop.collector import LOOKS, RARE_S, Collector
+from engine.loop.collector import FREED_PARTS, LOOKS, RARE_S, Collector
 from engine.reads import planning
 from engine.reads.planning import LONG_TEXT
 from engine.slices import SLICE_CELLS, SLICE_ROWS, in_slices
@@ -222,7 +222,8 @@ def test_what_is_new_is_collected_once_the_process_has_grown_and_no_statement_is
     clock = 0.0
     monkeypatch.setattr(collector, "monotonic", lambda: clock)
     running: list[object] = []
-    made = Collector(lambda: size, lambda: running, 1000 * mib)
+    freed = 0
+    made = Collector(lambda: size, lambda: running, 1000 * mib, lambda: freed)
     one = object()
 
     def is_collected(mibs: float, *statements: object, short: bool = False) -> bool:
@@ -262,6 +263,10 @@ def test_what_is_new_is_collected_once_the_process_has_grown_and_no_statement_is
         assert not is_collected(1300, one, short=True)
         assert is_collected(1400)  # past the limit everything is walked now and then
         assert not is_collected(1500)
+        for freed, goes in ((FREED_PARTS - 1, False), (FREED_PARTS, True), (FREED_PARTS + 1, False)):
+            old = garbage()
+            made.look()  # what went lies between: be the process no larger, and a statement at work
+            assert (old() is None) == goes
     finally:
         gc.unfreeze()
         gc.enable()

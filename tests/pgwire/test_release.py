@@ -123,12 +123,15 @@ async def test_what_is_small_is_left_to_python() -> None:
 @in_loop
 async def test_others_run_in_between() -> None:
     """A million entries take many turns."""
+    before = release.freed()
     release.release([(i, i) for i in range(1_000_000)])
     turns = 0
     while release.freeing():
         turns += 1
+        assert release.freed() == before, "not yet all of it"
         await asyncio.sleep(0)
     assert turns > 3
+    assert release.freed() >= before + 1_000_000 // release.PART
 
 
 @in_loop
