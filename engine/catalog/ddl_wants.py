@@ -273,7 +273,10 @@ def _finds_nothing(catalog: CatalogSnapshot, statement: st.Statement) -> bool:
 def _create(wants: Wants, catalog: CatalogSnapshot, schema: str, name: str, *, skips: bool = False) -> None:
     """Take a name in a schema; one that is taken already, and is to be left alone then, only stays taken."""
     wants.schema(schema)
-    wants.keys[name_key(schema, name)] = not (skips and catalog.relation(schema, name) is not None)
+    if skips and catalog.relation(schema, name) is not None:
+        wants.keys[name_key(schema, name)] = False
+    else:
+        wants.name(schema, name)
 
 
 def _read(wants: Wants, oids: Iterable[int], sql: str) -> None:

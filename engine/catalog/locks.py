@@ -184,7 +184,12 @@ def new_names(catalog: CatalogSnapshot, puts: Iterable[Stored]) -> dict[StoredKe
             case RelationDef():
                 for name in (item.name, *(index.name for index in item.indexes)):
                     if catalog.relation(item.schema, name) is None:
-                        found[name_key(item.schema, name)] = partial(_refuse_relation, item.schema, name)
+                        made_room = (
+                            catalog.type_oid(item.schema, name) is not None
+                        )  # it is an array's, locked and renamed
+                        found[name_key(item.schema, name)] = partial(
+                            _refuse_relation, item.schema, name, made_room
+                        )
             case TypeDef():
                 for name in item.names.values():
                     if catalog.type_oid(item.schema, name) is None:
@@ -196,10 +201,14 @@ def new_names(catalog: CatalogSnapshot, puts: Iterable[Stored]) -> dict[StoredKe
     return found
 
 
-def _refuse_relation(schema: str, name: str, catalog: CatalogSnapshot) -> None:
+def _refuse_relation(schema: str, name: str, made_room: bool, catalog: CatalogSnapshot) -> None:
     if catalog.relation(schema, name) is not None:
         raise SqlError("42P07", f'relation "{name}" already exists')
-    if catalog.type_oid(schema, name) is not None:
+    oid = catalog.type_oid(schema, name)
+    made = catalog.type_by_oid(oid) if oid is not None and not made_room else None
+    if made is not None and made.chose(name):
+        raise SchemaChanged(ShardId(made.oid), Cause.NAME_TAKEN)  # once more: it will make room
+    if made is not None:
         raise SqlError("42710", f'type "{name}" already exists')
 
 

@@ -5,7 +5,7 @@ Each kind is found by its oid, and by what no two have in common (``_name_of``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from engine.catalog.indexes import by_name, by_oid
@@ -39,7 +39,7 @@ class FindsNamed:
     _named_oids: Mapping[int, NamedDef]
     _named_names: Mapping[_Key, NamedDef]
 
-    def _turn_named(self, gone: Sequence[NamedDef], made: Sequence[NamedDef]) -> None:
+    def _turn_named(self, gone: Iterable[NamedDef], made: Iterable[NamedDef]) -> None:
         """Have the ways to them know ``made``, and ``gone`` no more."""
         self._named_oids = by_oid(self._named_oids, gone, made)
         self._named_names = by_name(self._named_names, gone, made, _name_of)

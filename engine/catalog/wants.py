@@ -86,8 +86,12 @@ class Wants:
         self.keys.setdefault(key, False)
 
     def name(self, schema: str, name: str) -> None:
-        """Take or give up a name."""
+        """Take or give up a name; an array type that is called so makes room."""
         self.keys[name_key(schema, name)] = True
+        oid = self._catalog.type_oid(schema, name)
+        made = self._catalog.type_by_oid(oid) if oid is not None else None
+        if made is not None and made.chose(name):
+            self.change(key_of(made))
 
     def schema(self, name: str) -> None:
         """Rely on a schema, if it is there."""

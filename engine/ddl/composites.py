@@ -35,7 +35,8 @@ from engine.ddl.held_rows import columns_holding, refuse_cycle, refuse_unordered
 from engine.ddl.rename import rename_column
 from engine.ddl.roles import function_words
 from engine.ddl.stored_queries import rebase_queries
-from engine.ddl.types import changed_type, check_free, new_type, without_attribute
+from engine.ddl.type_names import check_free, make_room
+from engine.ddl.types import changed_type, new_type, without_attribute
 from engine.reads.plans import Plan, Replan
 from pgwire.give_way import between, openly
 from planner import statements as st
@@ -59,6 +60,7 @@ async def create_composite(
     schema, schema_oid = await target_schema(
         session, statement.schema, "t" if statement.schema == "pg_temp" else "p"
     )
+    await make_room(session, schema, statement.name)
     check_free(session.catalog, schema, statement.name)
     if (
         session.catalog.relation(schema, statement.name) is not None

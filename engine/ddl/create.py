@@ -42,6 +42,7 @@ from engine.ddl.privileges import check as check_privileges
 from engine.ddl.statistics_parts import with_copied
 from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.temporary import CommitActions
+from engine.ddl.type_names import make_room
 from engine.ddl.view_nesting import check_nesting
 from engine.eager import settle
 from engine.executor import ExecContext, Result
@@ -175,6 +176,7 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     """CREATE TABLE [AS]."""
     session = conn.session
     schema, schema_oid = await target_schema(session, statement.schema, statement.persistence)
+    await make_room(session, schema, statement.name)
     if exists_already(session, schema, statement.name, statement.if_not_exists):
         return Command("CREATE TABLE AS" if statement.query is not None else "CREATE TABLE")
     relation = new_table(session, (schema, schema_oid), statement)
@@ -416,6 +418,7 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
             raise SqlError("42809", f'"{statement.name}" is not a view')
         _check_replaced_columns(old, statement)
     else:
+        await make_room(session, schema, statement.name)
         refuse_type_name(session, schema, statement.name)
     check_nesting(session.catalog, statement.name, statement.depends_on, old)
     relation = RelationDef(

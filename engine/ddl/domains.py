@@ -18,7 +18,8 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.create import target_schema
 from engine.ddl.rewrite import locked_rows
-from engine.ddl.types import changed_type, check_free, new_type
+from engine.ddl.type_names import check_free, make_room
+from engine.ddl.types import changed_type, new_type
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.bind.domain import stored_check
@@ -41,6 +42,7 @@ async def create_domain(conn: Connection, plan: Plan, statement: st.CreateDomain
     schema, schema_oid = await target_schema(
         session, statement.schema, "t" if statement.schema == "pg_temp" else "p"
     )
+    await make_room(session, schema, statement.name)
     check_free(session.catalog, schema, statement.name)
     first = session.db.allocate_oids(2)
     made = new_type(

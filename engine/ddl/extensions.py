@@ -21,7 +21,7 @@ from engine.ddl import functions
 from engine.ddl.create import target_schema
 from engine.ddl.extension_uses import dictionaries_of, drop_hanging, hanging, own_types
 from engine.ddl.text_search import check_free, check_new
-from engine.ddl.types import array_name
+from engine.ddl.type_names import array_name
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.builtins.system import type_name

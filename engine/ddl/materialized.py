@@ -33,6 +33,7 @@ from engine.ddl.drop import table_of
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import building_indexes
 from engine.ddl.rewrite import FewOrMore
+from engine.ddl.type_names import make_room
 from engine.eager import settle
 from engine.executor import ExecContext
 from engine.reads.plans import Plan
@@ -76,6 +77,7 @@ async def create(
     """
     session = conn.session
     schema, schema_oid = await target_schema(session, statement.schema, "p")
+    await make_room(session, schema, statement.name)
     if exists_already(session, schema, statement.name, statement.if_not_exists):
         return Command(plan.bound.tag)
     options = dict(statement.options)

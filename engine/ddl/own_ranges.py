@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome
 from engine.ddl.create import target_schema
-from engine.ddl.types import array_name, check_free, new_type
+from engine.ddl.type_names import array_name, check_free, make_room
+from engine.ddl.types import new_type
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.bind.own_range import default_multirange_name
@@ -25,7 +26,9 @@ async def create_range(
     schema, schema_oid = await target_schema(
         session, statement.schema, "t" if statement.schema == "pg_temp" else "p"
     )
-    catalog, name = session.catalog, statement.name
+    name = statement.name
+    await make_room(session, schema, name)
+    catalog = session.catalog
     check_free(catalog, schema, name)
     multirange = statement.multirange or default_multirange_name(name)
     try:

@@ -20,7 +20,7 @@ from engine.ddl.field_names import rename_fields
 from engine.ddl.held_rows import renew_holders
 from engine.ddl.members import refuse_new_name
 from engine.ddl.stored_queries import rebase_queries
-from engine.ddl.types import check_free
+from engine.ddl.type_names import check_free, make_room
 from engine.eager import settle
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -66,6 +66,8 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
         if catalog.relation(relation.schema, new) is not None:
             raise SqlError("42P07", f'relation "{new}" already exists')
         if relation.kind in "rvmp":  # whose rows are of a type of that name
+            await make_room(session, relation.schema, new)
+            catalog = session.catalog
             check_free(catalog, relation.schema, new)
         await lock_stored(session, relation)
         if relation.kind == "i":

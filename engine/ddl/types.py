@@ -38,6 +38,7 @@ from engine.ddl.members import named_role
 from engine.ddl.namings import Namings, check_dependencies
 from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.temporary import refuse_temporary_move
+from engine.ddl.type_names import array_name, check_free, make_room
 from engine.ddl.uses import dependency, drop_use, uses_of
 from engine.reads.plans import Plan
 from pgwire.give_way import between, give_way, opening, openly, paced_iter, spaced
@@ -71,6 +72,7 @@ async def create_enum(conn: Connection, plan: Plan, statement: st.CreateEnum, pa
     schema, schema_oid = await target_schema(
         session, statement.schema, "t" if statement.schema == "pg_temp" else "p"
     )
+    await make_room(session, schema, statement.name)
     check_free(session.catalog, schema, statement.name)
     await session.db.oids_ready(2 + len(statement.labels))
     first = session.db.allocate_oids(2 + len(statement.labels))
@@ -104,14 +106,6 @@ async def create_enum(conn: Connection, plan: Plan, statement: st.CreateEnum, pa
     return Command("CREATE TYPE")
 
 
-def check_free(catalog: CatalogSnapshot, schema: str, name: str) -> None:
-    """Raise SqlError 42710 where a type, or the row type of a relation, has the name already."""
-    relation = catalog.relation(schema, name)
-    row_type = relation is not None and relation.kind in "rvmp"
-    if row_type or catalog.type_oid(schema, name) is not None:
-        raise SqlError("42710", f'type "{name}" already exists')
-
-
 def check_no_relation(catalog: CatalogSnapshot, schema: str, name: str) -> None:
     """Raise SqlError 42P07 where a relation, or a composite type, which is one to PostgreSQL, has the name already."""
     taken = next(
@@ -119,14 +113,6 @@ def check_no_relation(catalog: CatalogSnapshot, schema: str, name: str) -> None:
     )
     if taken is not None or catalog.relation(schema, name) is not None:
         raise SqlError("42P07", f'relation "{name}" already exists')
-
-
-def array_name(catalog: CatalogSnapshot, schema: str, name: str) -> str:
-    """Return the name of the array type over a new type: with as many underscores as make it unique."""
-    wanted = _clipped("_" + name)
-    while catalog.type_oid(schema, wanted) is not None or wanted == name:
-        wanted = _clipped("_" + wanted)
-    return wanted
 
 
 def new_type(
@@ -150,10 +136,6 @@ def new_type(
         owner=session.role_oid,
         **parts,
     )
-
-
-def _clipped(name: str) -> str:
-    return name.encode()[:63].decode(errors="ignore")
 
 
 def changed_type(session: Session, oid: int) -> TypeDef:
@@ -237,6 +219,8 @@ async def alter_type(conn: Connection, plan: Plan, statement: st.AlterType, para
     elif statement.name is not None:
         if type_.kind == "c":
             check_no_relation(session.catalog, type_.schema, statement.name)
+        await make_room(session, type_.schema, statement.name)
+        type_ = changed_type(session, statement.type)  # whose array may have been called so
         check_free(session.catalog, type_.schema, statement.name)
         renamed = array_name(session.catalog, type_.schema, statement.name)
         type_ = replace(type_, name=statement.name, array_name=renamed)

@@ -115,6 +115,10 @@ class TypeDef:
             found |= {self.multirange: self.multirange_name, self.multirange + 1: self.multirange_array_name}
         return found
 
+    def chose(self, name: str) -> bool:
+        """Whether a name was chosen for an array type that is made with it: it makes room for what somebody calls so."""
+        return name in (self.array_name, self.multirange_array_name if self.kind == "r" else "")
+
     @property
     def family(self) -> set[int]:
         """The oids of all that is made with it and stored texts may name: types, and the constructors of ranges."""

@@ -1,0 +1,52 @@
+"""Names of types: those of array types are chosen, and make room for what somebody calls so.
+
+CREATE TYPE a AS ENUM ()       array type _a
+CREATE TABLE _a (b int)        table _a; the array type of a is __a from then on
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from engine.catalog.state import CatalogSnapshot
+from planner.errors import SqlError
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+
+async def make_room(session: Session, schema: str, name: str) -> None:
+    """Give an array type that is called so another name, as PostgreSQL does before something is made, or renamed, that is to have this one."""
+    catalog = session.catalog
+    oid = catalog.type_oid(schema, name)
+    made = catalog.type_by_oid(oid) if oid is not None else None
+    if made is None or not made.chose(name):
+        return
+    other = array_name(catalog, schema, name)
+    is_array = made.array_name == name
+    renamed = replace(made, array_name=other) if is_array else replace(made, multirange_array_name=other)
+    await session.view.change([renamed])
+
+
+def check_free(catalog: CatalogSnapshot, schema: str, name: str) -> None:
+    """Raise SqlError 42710 where a type, or the row type of a relation, has the name already."""
+    if _is_type(catalog, schema, name):
+        raise SqlError("42710", f'type "{name}" already exists')
+
+
+def array_name(catalog: CatalogSnapshot, schema: str, name: str) -> str:
+    """Return the name of the array type over a new type: with as many underscores as make it unique."""
+    wanted = _clipped("_" + name)
+    while wanted == name or _is_type(catalog, schema, wanted):
+        wanted = _clipped("_" + wanted)
+    return wanted
+
+
+def _is_type(catalog: CatalogSnapshot, schema: str, name: str) -> bool:
+    relation = catalog.relation(schema, name)
+    return catalog.type_oid(schema, name) is not None or (relation is not None and relation.kind in "rvmp")
+
+
+def _clipped(name: str) -> str:
+    return name.encode()[:63].decode(errors="ignore")
