@@ -192,7 +192,7 @@ def row_type_name(session: EvalSession, oid: int) -> tuple[str, str] | None:
 
 def _type(session: EvalSession, oid: int) -> str | None:
     name = type_name(session, oid, None) if oid else None
-    if name is not None and name.startswith(("???", "_")):
+    if name is not None and name.startswith(("???", "_")) and session.catalog.type_by_oid(oid) is None:
         found = row_type_name(session, oid)
         if found is None:
             return None

@@ -47,3 +47,8 @@ drop type _rmultirange, _r;
 drop type r cascade;
 drop table t;
 drop type foo2;
+create type _alone as enum ('x');
+create domain _too as int;
+select pg_describe_object('pg_type'::regclass, '_alone'::regtype, 0), pg_describe_object('pg_type'::regclass, '_too[]'::regtype, 0), pg_describe_object('pg_type'::regclass, '_alone[]'::regtype, 0);
+drop type _alone cascade;
+drop schema s2 cascade;
