@@ -61,6 +61,7 @@ class Reader:
     type_name: TypeName = stored_type
     function_name: FunctionName = stored_function
     catalog: Catalog | None = None  # which has the users' functions that definitions call
+    class_name: Callable[[int], str] | None = None  # of users' operator classes, by oid
 
 
 STORED_READER = Reader()

@@ -154,3 +154,9 @@ class Guarded:
         if found is not None:
             self._open(found.oid)
         return found
+
+    def opclass_by_oid(self, oid: int) -> OpclassDef | None:
+        """See ``planner.catalog.Catalog``. Raises SqlError XX001."""
+        self._open(oid)
+        found: OpclassDef | None = self._catalog.opclass_by_oid(oid)
+        return found

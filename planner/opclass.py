@@ -147,7 +147,11 @@ def kept_type(type_oid: int, method: str, name: str = "") -> int:
 def partition_classes(key: PartitionKey, method: str) -> tuple[int, ...]:
     """Return the oids of the operator classes of a partition key."""
     names = key.opclasses or ("",) * len(key.types)
-    return tuple(class_oid(type_.oid, method, name) for type_, name in zip(key.types, names, strict=True))
+    own = key.own_classes or (0,) * len(key.types)
+    return tuple(
+        made or class_oid(type_.oid, method, name)
+        for type_, name, made in zip(key.types, names, own, strict=True)
+    )
 
 
 def has_default_class(type_oid: int, method: str) -> bool:
@@ -202,7 +206,7 @@ def named_class(type_oid: int, method: str, written: ast.Name, span: Span | None
     brought = class_named(method, written[-1])
     if brought is None:
         return _written_class(type_oid, method, written, span)
-    _check_accepts(brought.name, type_oid, brought.input_type)
+    check_accepts(brought.name, type_oid, brought.input_type)
     is_default = default_class(method, type_oid) is brought and brought.name not in KEPT_BY
     return "" if is_default else brought.name
 
@@ -226,7 +230,7 @@ def _written_class(type_oid: int, method: str, written: ast.Name, span: Span | N
             "42704", f'operator class "{shown}" does not exist for access method "{method}"', span=span
         )
     _oid, input_type, is_default = found
-    _check_accepts(name, type_oid, input_type)
+    check_accepts(name, type_oid, input_type)
     if is_default:
         return ""
     if method in ("btree", "hash") and not _orders_alike(method, name, input_type):
@@ -247,7 +251,8 @@ def _orders_alike(method: str, name: str, input_type: int) -> bool:
     return own in families and families[own] == families.get(default)
 
 
-def _check_accepts(name: str, type_oid: int, input_type: int) -> None:
+def check_accepts(name: str, type_oid: int, input_type: int) -> None:
+    """Raise SqlError 42804 where an operator class for a type does not take another one."""
     base = base_oid(type_oid)
     if _input_type(base) != input_type and not is_binary_coercible(base, input_type):
         raise SqlError("42804", f'operator class "{name}" does not accept data type {format_type(type_oid)}')

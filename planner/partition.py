@@ -29,6 +29,7 @@ from planner.domains import base_oid
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, compile_expr
 from planner.facts import BOOL, INT4, NUMERIC
+from planner.own_hash import Hasher, own_hasher
 from planner.query import Expr, Var
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
@@ -120,15 +121,22 @@ def hashes(type_: SqlType) -> bool:
     return hash_of(type_.oid) is not None
 
 
-def row_hash(values: Sequence[Any], types: Sequence[SqlType]) -> int:
-    """Return the hash of a key, 0 .. 2^64 - 1 (compute_partition_hash_value); NULLs do not count."""
+def row_hash(values: Sequence[Any], types: Sequence[SqlType], own: Sequence[Hasher | None] = ()) -> int:
+    """Return the hash of a key, 0 .. 2^64 - 1 (compute_partition_hash_value); NULLs do not count. ``own``: what hashes some of the values in place of their types."""
     found = 0
-    for value, type_ in zip(values, types, strict=True):
-        compute = hash_of(type_.oid)
-        if value is None or compute is None:
+    for place, (value, type_) in enumerate(zip(values, types, strict=True)):
+        if value is None:
             continue
-        high, low = compute(value, _HASH_SEED)
-        found ^= ((high << 32 | low) + 0x49A0F4DD15E5A8E3 + (found << 54) + (found >> 7)) & _MASK
+        by = own[place] if own else None
+        if by is not None:
+            number = by(value)
+        else:
+            compute = hash_of(type_.oid)
+            if compute is None:
+                continue
+            high, low = compute(value, _HASH_SEED)
+            number = high << 32 | low
+        found ^= (number + 0x49A0F4DD15E5A8E3 + (found << 54) + (found >> 7)) & _MASK
     return found
 
 
@@ -149,9 +157,12 @@ class Divided:
     _lists: dict[Any, RelationDef]
     _hashed: list[tuple[int, int, RelationDef]]
     _parts: list[Callable[[Row, Env], Any]] | None = None
+    _own: Sequence[Hasher | None] | SqlError = ()
 
     @classmethod
-    def of(cls, parent: RelationDef, partitions: Sequence[RelationDef]) -> Divided:
+    def of(
+        cls, parent: RelationDef, partitions: Sequence[RelationDef], catalog: Catalog | None = None
+    ) -> Divided:
         """Return the partitions of ``parent``, each with its bound."""
         key = parent.partition_key
         assert key is not None
@@ -170,7 +181,15 @@ class Divided:
                 made._lists.update((value, item) for value in list_of(bound, key))
             else:
                 made._hashed.append((bound.modulus, bound.remainder, item))
+        if key.own_classes and catalog is not None:
+            made._own = _hashers(key, catalog)
         return made
+
+    def hash(self, values: Row) -> int:
+        """Return the hash of a key. Raises SqlError where a function of one's own does, or is not there any more."""
+        if isinstance(self._own, SqlError):
+            raise self._own.copy()
+        return row_hash(values, self.key.types, self._own)
 
     def sorted(self, oids: Iterable[int]) -> list[RelationDef]:
         """Return some of the partitions in their order."""
@@ -191,7 +210,7 @@ class Divided:
             found = self._lists.get(value if made is None or value is None else made(value))
             return found or self.default
         if strategy == "h":
-            number = row_hash(values, self.key.types)
+            number = self.hash(values)
             return next((item for modulus, rest, item in self._hashed if number % modulus == rest), None)
         if None in values:
             return self.default
@@ -271,8 +290,24 @@ def divided(parent: RelationDef, catalog: Any) -> Divided:
     key = (_DIVISION, parent.oid, parent.version)
     found: Divided | None = kept.get(key)
     if found is None:
-        found = kept[key] = Divided.of(parent, catalog.partitions_of(parent.oid))
+        found = kept[key] = Divided.of(parent, catalog.partitions_of(parent.oid), catalog)
     return found
+
+
+def _hashers(key: PartitionKey, catalog: Catalog) -> Sequence[Hasher | None] | SqlError:
+    """Return what hashes the values of a key; what is wrong with it, which is told when a row is looked for, not to who drops the table."""
+    try:
+        return [
+            own_hasher(catalog, oid, type_, _HASH_SEED) if oid else None
+            for oid, type_ in zip(key.own_classes, key.types, strict=True)
+        ]
+    except SqlError as error:
+        return error
+
+
+def hasher_of(catalog: Catalog, class_oid: int, type_: SqlType) -> Hasher:
+    """Return what hashes values of a key by an operator class of one's own. Raises as ``own_hasher``."""
+    return own_hasher(catalog, class_oid, type_, _HASH_SEED)
 
 
 def is_division(key: object) -> bool:

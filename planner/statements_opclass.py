@@ -67,6 +67,7 @@ class DropOpclass:
 
     object: int
     written: str = ""
+    cascade: bool = False
     notice: str = ""
 
 

@@ -23,6 +23,7 @@ from engine.catalog.stored import (
     PG_CONSTRAINT_OID,
     PG_EXTENSION_OID,
     PG_NAMESPACE_OID,
+    PG_OPCLASS_OID,
     PG_PROC_OID,
     PG_TYPE_OID,
     row_array_oid,
@@ -156,6 +157,8 @@ def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     if item.partition_key is not None:
         for of, oid in objects_named(session, " ".join(item.partition_key.expressions)):
             yield depends(PG_CLASS_OID, item.oid, of, oid)
+        for oid in sorted(set(item.partition_key.own_classes) - {0}):
+            yield depends(PG_CLASS_OID, item.oid, PG_OPCLASS_OID, oid)
 
 
 @relation("pg_depend", "catalog")

@@ -252,6 +252,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
     },
     PartitionKey: {
         **_all(_nothing, "strategy", "attnums", "collations", "opclasses"), "expressions": _texts, "types": _types,
+        "own_classes": _oids,
     },
     PartitionBound: {
         **_all(_nothing, "strategy", "infinite", "upper_infinite", "modulus", "remainder"),

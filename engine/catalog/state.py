@@ -79,6 +79,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.trigger import TriggerDef
 from planner.extensions import PLPGSQL
@@ -509,7 +510,10 @@ class CatalogSnapshot(FindsNamed):
             item.object_oid for item in both if isinstance(item, AclDef) and item.class_oid == PG_CLASS_OID
         }:
             new.rights = {**self.rights, **dict.fromkeys(changed, version)}
-        if not any(isinstance(item, TypeDef | FunctionDef) for item in pace(gone)) and not any(
+        if not any(
+            isinstance(item, TypeDef | FunctionDef | OperatorFamilyDef | OperatorClassDef)
+            for item in pace(gone)
+        ) and not any(
             isinstance(item, RelationDef) and (item.partition_of or item.kind == "p") for item in both
         ):
             new.derived = {key: kept for key, kept in self.derived.items() if is_division(key)}

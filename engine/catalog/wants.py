@@ -359,6 +359,7 @@ def _references_of(catalog: CatalogSnapshot, relation: RelationDef) -> set[Store
     found.update(("relation", oid, 0) for oid in relation.depends_on)
     if relation.partition_key is not None:
         found.update(named_in(catalog, *relation.partition_key.expressions))
+        found.update(("operator class", oid, 0) for oid in relation.partition_key.own_classes if oid)
     if relation.partition_of:
         found.add(("relation", relation.partition_of, 0))
     found.update(("relation", c.foreign.table, 0) for c in relation.constraints if c.foreign is not None)

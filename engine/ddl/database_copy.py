@@ -409,6 +409,7 @@ def _partition_key(key: PartitionKey, oids: Oids) -> PartitionKey:
         key,
         types=tuple(oids.type(type_) for type_ in key.types),
         expressions=tuple(oids.in_text(text) for text in key.expressions),
+        own_classes=oids.all(key.own_classes),
     )
 
 

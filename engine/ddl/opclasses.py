@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
+from engine.ddl.dependency_walk import Address, Told, lines, told
+from engine.ddl.dependents import still_needed
 from engine.ddl.members import named_role
 from engine.ddl.temporary import refuse_temporary_move
 from engine.reads.plans import Plan, Replan
-from pgwire.give_way import openly
+from pgwire.give_way import openly, paced_iter
 from planner import statements as st
 from planner.bind.opclasses import class_goes_by_type, method_oids
+from planner.builtins.system_describe import describe_object
+from planner.catalog import RelationDef
 from planner.catalog.opclasses import (
     OPCLASS_WORDS,
     PG_OPCLASS,
@@ -179,11 +183,32 @@ def _with_members(
             of_class=of_class,
             sort_family=member.sort_family,
         )
+        if one.place in there and made is not None:
+            raise _by_index(family, one)
         if one.place in there:
             raise SqlError("42710", f'{_shown(one.place)} already exists in operator family "{family.name}"')
         there.add(one.place)
         added.append(one)
     return replace(family, members=(*family.members, *added))
+
+
+def _by_index(family: OperatorFamilyDef, one: FamilyMember) -> SqlError:
+    """Return 23505 for a member that a new class brings to a family that has it, as PostgreSQL notices by an index."""
+    table, index, number = (
+        ("pg_amproc", "pg_amproc_fam_proc_index", "amprocnum")
+        if one.function
+        else ("pg_amop", "pg_amop_fam_strat_index", "amopstrategy")
+    )
+    word = table.removeprefix("pg_")
+    return SqlError(
+        "23505",
+        f'duplicate key value violates unique constraint "{index}"',
+        detail=f"Key ({word}family, {word}lefttype, {word}righttype, {number})="
+        f"({family.oid}, {one.left}, {one.right}, {one.number}) already exists.",
+        schema="pg_catalog",
+        table=table,
+        constraint=index,
+    )
 
 
 def _shown(place: tuple[bool, int, int, int]) -> str:
@@ -211,8 +236,6 @@ async def change_family(
 
 
 def _part_of_class(session: Session, member: FamilyMember) -> SqlError:
-    from planner.builtins.system_describe import describe_object
-
     what = describe_object(session, 2603 if member.function else 2602, member.oid, 0)
     of = describe_object(session, PG_OPCLASS, member.of_class, 0)
     return SqlError(
@@ -244,12 +267,19 @@ async def alter_opclass(conn: Connection, plan: Plan, statement: st.AlterOpclass
 
 
 async def drop_opclass(conn: Connection, plan: Plan, statement: st.DropOpclass, params: Params) -> Outcome:
-    """DROP OPERATOR CLASS and FAMILY: what is of them goes along."""
+    """DROP OPERATOR CLASS and FAMILY: what is of them goes along. Raises SqlError 2BP01 where a table is divided by it."""
+    from engine.ddl.drop import notice_cascade  # which drops functions, and these drop classes
+
     session = conn.session
     if statement.notice:
         session.notice(statement.notice)
         return Command(plan.bound.tag)
     found = opclass_of(session.catalog, statement.object)
+    gone: list[Told] = openly(told, session, [Address(found.class_oid, found.oid)])
+    if gone and not statement.cascade:
+        what = describe_object(session, found.class_oid, found.oid, 0)
+        raise still_needed(what, lines(gone))
+    notice_cascade(session, [one.what for one in gone])
     await drop_objects(session, [found])
     return Command(plan.bound.tag)
 
@@ -263,14 +293,26 @@ def with_dependents(catalog: CatalogSnapshot, asked: Iterable[OpclassDef]) -> di
     return every
 
 
+def _divided_by(catalog: CatalogSnapshot, classes: set[int]) -> list[RelationDef]:
+    """Return the tables whose partitions operator classes tell."""
+    return [
+        relation
+        for relation in paced_iter(catalog.user_relations())
+        if relation.partition_key is not None and not classes.isdisjoint(relation.partition_key.own_classes)
+    ]
+
+
 async def drop_objects(session: Session, asked: Iterable[OpclassDef]) -> None:
     """Drop classes and families; members of a class leave the family that stays."""
-    from engine.ddl.drop import kept_about  # which drops functions, and these drop classes
+    from engine.ddl.drop import drop_relations, kept_about  # which drops functions, and these drop classes
 
     catalog = session.catalog
     gone = with_dependents(catalog, (item for a in asked if (item := catalog.opclass_by_oid(a.oid))))
     if not gone:
         return
+    if tables := openly(_divided_by, catalog, set(gone)):
+        await drop_relations(session, tables, cascade=True, quiet=True)
+        catalog = session.catalog
     left: list[Stored] = [
         replace(item, members=tuple(m for m in item.members if m.of_class not in gone))
         for item in catalog.opclasses()

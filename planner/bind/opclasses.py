@@ -388,7 +388,7 @@ def bind_drop(context: BindContext, node: ast.DropOpclass) -> st.DropOpclass:
     if isinstance(found, int):
         shown = f"{node.what} {node.name[-1]} for access method {node.method}"
         raise SqlError("2BP01", f"cannot drop {shown} because it is required by the database system")
-    return st.DropOpclass(object=found.oid, written=".".join((node.method, *node.name)))
+    return st.DropOpclass(object=found.oid, written=".".join((node.method, *node.name)), cascade=node.cascade)
 
 
 def bind_comment(context: BindContext, node: ast.CommentOnOpclass) -> st.Comment:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from planner import ast
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause, bind_kept
-from planner.bind.extension_operators import check_class_made
+from planner.bind.extension_operators import check_class_made, made_by_users
 from planner.bind.stored import bind_check, stored_context, table_scope, with_oids, without_spans
 from planner.bind.table_parts import column_collation
 from planner.builtins.compare import sort_key
@@ -24,9 +24,9 @@ from planner.deparse import Reader, deparse_expr, over_table
 from planner.deparse_expr import collation_name, quote_identifier, quote_literal
 from planner.domains import base_oid, plain_type
 from planner.errors import Span, SqlError, not_supported
-from planner.opclass import has_default_class, named_class
+from planner.opclass import check_accepts, has_default_class, named_class
 from planner.parse import parse_expression
-from planner.partition import ancestors, hashes, key_text, key_value, sorted_partitions
+from planner.partition import ancestors, hasher_of, hashes, key_text, key_value, sorted_partitions
 from planner.query import WHOLE_ROW, Const, Expr, FuncExpr, Var
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
@@ -54,14 +54,20 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
     types: list[SqlType] = []
     collations: list[int] = []
     classes: list[str] = []
+    own_classes: list[int] = []
     for element in node.elements:
         expr = _key_element(context, element, table)
         collation, expr = expr_collation(expr, [table], context.catalog), without_collate(expr)
         attnum = expr.attnum if isinstance(expr, Var) else 0
         type_ = plain_type(expr.type)
         method = "hash" if node.strategy == "h" else "btree"
-        opclass = ""
-        if element.opclass:
+        opclass, own = "", 0
+        made = made_by_users(context, method, element.opclass) if element.opclass else None
+        if made is not None and node.strategy == "h":
+            check_accepts(made.name, type_.oid, made.input_type)
+            _check_hasher(context, made.oid, type_)
+            opclass, own = made.name, made.oid
+        elif element.opclass:
             check_class_made(context, method, element.opclass, type_.oid, None)
             opclass = named_class(type_.oid, method, element.opclass, None)
         elif not has_default_class(type_.oid, method):
@@ -71,9 +77,10 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
                 hint=f"You must specify a {method} operator class or define a default {method} operator class for "
                 "the data type.",
             )
-        if node.strategy == "h" and not hashes(type_):
+        if node.strategy == "h" and not own and not hashes(type_):
             raise not_supported(f"PARTITION BY HASH of type {format_type(type_.oid)}", span=element.span)
         classes.append(opclass)
+        own_classes.append(own)
         attnums.append(attnum)
         texts.append("" if attnum else deparse_expr(expr, table))
         types.append(type_)
@@ -94,7 +101,17 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
         types=tuple(types),
         collations=tuple(collations),
         opclasses=tuple(classes) if any(classes) else (),
+        own_classes=tuple(own_classes) if any(own_classes) else (),
     )
+
+
+def _check_hasher(context: BindContext, class_oid: int, type_: SqlType) -> None:
+    """Raise SqlError 0A000 for a function that cannot be called here; that there is none is told to who makes a partition, as in PostgreSQL."""
+    try:
+        hasher_of(context.catalog, class_oid, type_)
+    except SqlError as error:
+        if error.sqlstate != "42P17":
+            raise
 
 
 def _own_collation(table: RelationDef, attnum: int, text: str, catalog: Catalog) -> int:
@@ -204,9 +221,16 @@ def _operands(parent: RelationDef, catalog: Catalog, reader: Reader | None = Non
         if reader is not None and collation and collation != _own_collation(parent, attnum, text, catalog):
             shown += f" COLLATE {collation_name(collation)}"
         if reader is not None and key.opclasses and key.opclasses[number]:
-            shown += f" {quote_identifier(key.opclasses[number])}"
+            shown += f" {_shown_class(key, number, reader)}"
         found.append(shown)
     return found
+
+
+def _shown_class(key: PartitionKey, number: int, reader: Reader) -> str:
+    own = key.own_classes[number] if key.own_classes else 0
+    if own and reader.class_name is not None:
+        return reader.class_name(own)
+    return quote_identifier(key.opclasses[number])
 
 
 # --- bounds -----------------------------------------------------------------------------------------
@@ -223,6 +247,9 @@ def bind_bound(
         lower=tuple(_span(v) for v in (node.lower or node.values)),
         upper=tuple(_span(v) for v in node.upper),
     )
+    for oid, type_ in zip(key.own_classes, key.types, strict=False):
+        if oid:
+            hasher_of(context.catalog, oid, type_)
     if node.strategy == "":
         if key.strategy == "h":
             raise SqlError("42P16", "a hash-partitioned table may not have a default partition")

@@ -164,6 +164,9 @@ class _NoCatalog:
     def opclass_named(self, class_oid: int, method: int, schema: str, name: str) -> OpclassDef | None:
         return None
 
+    def opclass_by_oid(self, oid: int) -> OpclassDef | None:
+        return None
+
 
 def stored_context(catalog: Catalog, sql: str, path: Sequence[str] = ("pg_catalog",)) -> BindContext:
     """Return the context in which a stored text is bound."""

@@ -20,7 +20,7 @@ from planner.builtins.named_constants import as_literals_are, for_reader, names_
 from planner.builtins.reg import find_relation, quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
-from planner.builtins.system import qualifier, relation_visible, type_name
+from planner.builtins.system import opclass_is_visible, qualifier, relation_visible, type_name
 from planner.catalog import ConstraintDef, IndexDef, RelationDef, TypeDef
 from planner.deparse_expr import depends_on_styles
 from planner.errors import SqlError, not_supported
@@ -109,12 +109,29 @@ def reader_of(session: EvalSession) -> Reader:
     """Return the session as the reader of definitions."""
     from planner.deparse import Reader
 
-    return Reader(shown_settings(session), type_namer(session), function_namer(session), session.catalog)
+    return Reader(
+        shown_settings(session), type_namer(session), function_namer(session), session.catalog, opclass_namer(session)
+    )  # fmt: skip
 
 
 def type_namer(session: EvalSession) -> Callable[[int, int | None], str]:
     """Return the function that gives a type the name by which the reader finds it."""
     return lambda oid, typmod: type_name(session, oid, typmod) or "-"
+
+
+def opclass_namer(session: EvalSession) -> Callable[[int], str]:
+    """Return what gives a users' operator class the name by which the reader finds it."""
+
+    def name(oid: int) -> str:
+        found = session.catalog.opclass_by_oid(oid)
+        if found is None:
+            return "-"
+        shown = quote_ident(found.name)
+        return (
+            shown if opclass_is_visible("opclass", session, oid) else f"{quote_ident(found.schema)}.{shown}"
+        )
+
+    return name
 
 
 def function_namer(session: EvalSession) -> FunctionNamer:

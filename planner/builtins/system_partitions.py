@@ -90,7 +90,7 @@ def satisfies_hash(
 ) -> bool:
     """SQL's ``satisfies_hash_partition``. Raises SqlError 22023, 42P01."""
     from planner.casts import is_binary_coercible
-    from planner.partition import row_hash
+    from planner.partition import divided
 
     if oid is None or modulus is None or remainder is None:
         return False
@@ -120,7 +120,7 @@ def satisfies_hash(
                 f"column {place} of the partition key has type {format_type(wanted.oid)}, but supplied value is of type "
                 f"{format_type(given)}",
             )
-    return row_hash(values, key.types) % modulus == remainder
+    return divided(relation, session.catalog).hash(values) % modulus == remainder
 
 
 def _register() -> None:

@@ -86,6 +86,9 @@ class Catalog(Protocol):
     def opclass_named(self, class_oid: int, method: int, schema: str, name: str) -> OpclassDef | None:
         """Return the users' operator class or family of an index method, of the catalog ``class_oid``."""
 
+    def opclass_by_oid(self, oid: int) -> OpclassDef | None:
+        """Return the users' operator class or family with this oid."""
+
 
 class SystemCatalog(Catalog, Protocol):
     """What catalog functions (``pg_get_constraintdef``, ``obj_description`` ...) ask besides: objects by oid.
@@ -132,9 +135,6 @@ class SystemCatalog(Catalog, Protocol):
 
     def foreign_by_oid(self, oid: int) -> ForeignDef | None:
         """Return the foreign-data wrapper, server or user mapping with this oid."""
-
-    def opclass_by_oid(self, oid: int) -> OpclassDef | None:
-        """Return the users' operator class or family with this oid."""
 
     def opclasses(self) -> Sequence[OpclassDef]:
         """Return users' operator classes and families, oldest first."""

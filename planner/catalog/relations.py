@@ -192,6 +192,7 @@ class PartitionKey:
 
     Per key the column, 0 for an expression, whose canonical text is in ``expressions`` ("" for columns); its type, and its collation
     as pg_partitioned_table has it. ``opclasses``: of each the operator class, "" for the type's default one; empty where all are.
+    ``own_classes``: of each the oid of the users' class that it is hashed by, 0 for none; empty where there are none.
     """
 
     strategy: Literal["r", "l", "h"]
@@ -200,6 +201,7 @@ class PartitionKey:
     types: tuple[SqlType, ...]
     collations: tuple[int, ...]
     opclasses: tuple[str, ...] = ()
+    own_classes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,6 +107,10 @@ class MemoryCatalog:
         """Return an operator class or family: there are none."""
         return None
 
+    def opclass_by_oid(self, oid: int) -> OpclassDef | None:
+        """Return an operator class or family: there are none."""
+        return None
+
     def _oid(self) -> int:
         self._next_oid += 1
         return self._next_oid
