@@ -146,6 +146,13 @@ class Texts:
         printer.expr(expr, False)
         return for_reader(self.session, printer.out.strip())
 
+    def output(self, expr: Expr) -> str:
+        """Return the text of what a node gives: columns of a query over one range go by their own names, however much is told."""
+        printer = self._printer()
+        printer.prefix = self.several
+        printer.expr(expr, False)
+        return for_reader(self.session, printer.out.strip())
+
     def all_of(self, conjuncts: Sequence[Expr]) -> str:
         """Return the text of conditions that all have to hold."""
         texts = list(dict.fromkeys(self.of(x) for x in conjuncts))

@@ -85,7 +85,7 @@ class Describer:
         if not isinstance(self.texts.query, Select):
             return made
         written = [target.expr for target in self.texts.query.targets if not target.junk]
-        shown = [self.texts.of(expr) for expr in written]
+        shown = [self.texts.output(expr) for expr in written]
         if self.texts.verbose:
             made.details = {"Output": shown, **{k: v for k, v in made.details.items() if k != "Output"}}
         if made.rows is not None:

@@ -324,3 +324,15 @@ def test_the_first_line_has_the_estimate_that_postgres_fdw_reads(server: ServerP
     for form in ("xml", "yaml", "json"):
         [(answer,)] = server.sql(f"EXPLAIN (FORMAT {form}) SELECT * FROM guessed")
         assert "1000" in str(answer)
+
+
+def test_what_a_node_gives_is_named_as_in_postgresql(staff: ServerProcess) -> None:
+    with closing(staff.connect()) as client:
+        client.run("CREATE TABLE given (a int, b text)")
+
+        def outputs(sql: str) -> list[str]:
+            rows = client.run(f"EXPLAIN (VERBOSE, COSTS OFF) {sql}").rows
+            return [str(row[0]).strip() for row in rows if "Output:" in str(row[0])]
+
+        assert outputs("SELECT a, upper(b) FROM given WHERE a > 1") == ["Output: a, upper(b)"]
+        assert "Output: x.a, y.b" in outputs("SELECT x.a, y.b FROM given x, given y")
