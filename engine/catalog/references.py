@@ -10,6 +10,7 @@ Who owns an object, who may use it, and which source writes to a table are no re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -50,7 +51,7 @@ from planner.catalog.opclasses import FamilyMember, OperatorClassDef, OperatorFa
 from planner.catalog.policy import PolicyDef
 from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
-from planner.named_oids import needed_oids
+from planner.named_oids import needed_oids, used_oids
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 
@@ -291,6 +292,27 @@ def _of(where: str, part: Any) -> _Found:
 def references(item: Stored) -> Iterator[Reference]:
     """Yield what an object refers to, built-in objects left out; itself, too, where a part of it names another."""
     return _of("", item)
+
+
+def named(item: Stored) -> frozenset[int]:
+    """Return the oids that are in an object: what it refers to, what its texts name, constants included, what a comment or a list of rights is about; its schema apart, and what of a relation names itself.
+
+    More may be in a text than hangs on it: a number within a constant of regclass, whatever it stands for.
+    """
+    if isinstance(item, CommentDef | AclDef):
+        return frozenset((item.object_oid,))
+    found = {reference.oid for reference in references(item)}
+    found.discard(getattr(item, "schema_oid", 0))
+    for _where, text in stored_texts(item):
+        found |= used_oids(text)
+        if "::regclass" in text:
+            found.update(map(int, _OID.findall(text)))
+    if isinstance(item, RelationDef):
+        found.difference_update(identities(item))
+    return frozenset(found)
+
+
+_OID: Final = re.compile(r"(?<!\d)\d{1,10}(?!\d)")
 
 
 def identities(item: Stored) -> Iterator[int]:

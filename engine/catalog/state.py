@@ -16,6 +16,7 @@ from typing import Final
 
 from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.fences import NO_FENCES, Fence, fenced_oids
+from engine.catalog.graph import Graph, carried
 from engine.catalog.indexes import (
     KINDS,
     Constructors,
@@ -141,6 +142,7 @@ class CatalogSnapshot(FindsNamed):
         "extensions",
         "fenced",
         "fences",
+        "graph",
         "items",
         "lost",
         "namespace_version",
@@ -201,6 +203,7 @@ class CatalogSnapshot(FindsNamed):
         self._owned: dict[int, tuple[RelationDef, ...]] | None = None
         self._made_types: dict[int, RelationDef] | None = None
         self._partitions: dict[int, tuple[RelationDef, ...]] | None = None
+        self.graph: Graph | None = None  # ``engine.catalog.graph`` makes it
         self.rights: Mapping[int, int] = {}
         self.derived: dict[object, object] = {}  # what others made of this snapshot and keep with it
         self._turn((), tuple(items.values()))
@@ -517,7 +520,9 @@ class CatalogSnapshot(FindsNamed):
             isinstance(item, RelationDef) and (item.partition_of or item.kind == "p") for item in both
         ):
             new.derived = {key: kept for key, kept in self.derived.items() if is_division(key)}
-        new._turn(gone, list({key_of(item): item for item in pace(made)}.values()), pace)
+        put = {key_of(item): item for item in pace(made)}
+        new.graph = carried(self.graph, [key for key in deletes if key not in put], list(put.values()), pace)
+        new._turn(gone, list(put.values()), pace)
         return new
 
     def _copy(self) -> CatalogSnapshot:

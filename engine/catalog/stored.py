@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from pgwire.codecs.domain import FIRST_FIXED_OID
 from planner.acl import (
     DATABASE_OWNER,
     READ_ALL_DATA,
@@ -191,8 +192,8 @@ def highest_oid(items: Iterable[Stored]) -> int:
                 highest = max(highest, item.oid)
             case OperatorFamilyDef():
                 highest = max(highest, item.oid, *(member.oid for member in item.members))
-            case TypeDef(kind="b"):
-                pass  # of an extension: beyond all that are given out
+            case TypeDef() if item.oid >= FIRST_FIXED_OID:
+                pass  # of an extension, also where nothing else of it can be read
             case TypeDef():
                 parts = (*(label.oid for label in item.labels), *(c.oid for c in item.checks))
                 highest = max(highest, item.relation_oid, *item.family, *parts)

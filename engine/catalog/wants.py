@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from engine.catalog.graph import relations_naming
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import (
     PG_AUTHID_OID,
@@ -67,15 +68,13 @@ class Wants:
     waits for that transaction before it holds anything that this might need.
     """
 
-    __slots__ = ("_by_defaults", "_catalog", "_from_tables", "keys", "tables")
+    __slots__ = ("_catalog", "keys", "tables")
 
     def __init__(self, catalog: CatalogSnapshot) -> None:
         """Want nothing yet."""
         self._catalog = catalog
         self.keys: dict[StoredKey, bool] = {}
         self.tables: set[int] = set()
-        self._from_tables: dict[int, list[int]] | None = None
-        self._by_defaults: dict[int, set[int]] | None = None
 
     def change(self, key: StoredKey) -> None:
         """Lock an object X."""
@@ -204,31 +203,15 @@ class Wants:
             self.name(sequence.schema, sequence.name)
             gone.append(sequence.oid)
         self.views([relation.oid], exclusive=cascade)
-        for oid in self._constrained().get(relation.oid, ()):
-            self.relation(oid)
+        for table in relations_naming(self._catalog, [relation.oid]):
+            if any(trigger.from_table == relation.oid for trigger in table.triggers):
+                self.relation(table.oid)
         if cascade:
             self.referring(relation.oid)
-            for table in {table for oid in gone for table in self._named_by_defaults().get(oid, ())}:
-                self.relation(table)
-
-    def _named_by_defaults(self) -> dict[int, set[int]]:
-        """Return the tables whose columns' defaults name a relation, by that one."""
-        if self._by_defaults is None:
-            self._by_defaults = {}
-            for table in paced_iter(self._catalog.user_relations()):
-                for column in table.live:
-                    for oid in relations_in_text(column.default_sql or ""):
-                        self._by_defaults.setdefault(oid, set()).add(table.oid)
-        return self._by_defaults
-
-    def _constrained(self) -> dict[int, list[int]]:
-        """Return the tables that have a constraint trigger FROM another, by that one; a schema may drop thousands."""
-        if self._from_tables is None:
-            self._from_tables = {}
-            for table in paced_iter(self._catalog.user_relations()):
-                for oid in {trigger.from_table for trigger in table.triggers if trigger.from_table}:
-                    self._from_tables.setdefault(oid, []).append(table.oid)
-        return self._from_tables
+            for table in relations_naming(self._catalog, gone):
+                texts = " ".join(column.default_sql or "" for column in table.live)
+                if not set(gone).isdisjoint(relations_in_text(texts)):
+                    self.relation(table.oid)
 
     def whole_schema(self, name: str, *, cascade: bool) -> None:
         """Drop a schema; with ``cascade`` also what is in it, else that is looked at."""
@@ -293,15 +276,7 @@ def named_in(catalog: CatalogSnapshot, *texts: str | None) -> Iterator[StoredKey
 
 def views_over(catalog: CatalogSnapshot, oid: int) -> Sequence[RelationDef]:
     """Return the views, materialized ones too, whose queries name a relation."""
-    known = catalog.derived.get(views_over)
-    if not isinstance(known, dict):
-        found: dict[int, list[RelationDef]] = {}
-        for view in paced_iter(catalog.user_relations()):
-            for read in view.depends_on:
-                found.setdefault(read, []).append(view)
-        known = catalog.derived[views_over] = found
-    views: Sequence[RelationDef] = known.get(oid, ())
-    return views
+    return [view for view in relations_naming(catalog, [oid]) if oid in view.depends_on]
 
 
 def references(catalog: CatalogSnapshot, item: Stored) -> set[StoredKey]:

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.graph import naming
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import PG_CLASS_OID, StoredKey, key_of, row_array_oid, row_type_oid
+from engine.catalog.stored import PG_CLASS_OID, CommentDef, StoredKey, key_of, row_array_oid, row_type_oid
+from engine.catalog.wants import views_over
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.constraints import define
@@ -33,10 +35,10 @@ from engine.reads.plans import Plan
 from engine.sequences.define import check_droppable, drawing_columns, restart_owned
 from engine.sources import guard
 from engine.triggers.firing import firing_of
-from pgwire.give_way import between, opening, openly, paced_iter, spaced
+from pgwire.give_way import between, give_way, opening, openly, spaced
 from planner import statements as st
 from planner.bind.index import without_indexes
-from planner.catalog import ColumnDef, ConstraintDef, RelationDef
+from planner.catalog import AclDef, ColumnDef, ConstraintDef, RelationDef
 from planner.catalog.policy import PolicyDef
 from planner.errors import SqlError
 from planner.partition import ancestors, descendants
@@ -202,18 +204,13 @@ def _constraints_below(
 def view_dependents(session: Session, oids: set[int]) -> list[RelationDef]:
     """Return views, materialized ones too, that read any of ``oids``, directly or through other views, in creation order."""
     found: dict[int, RelationDef] = {}
-    grew = True
-    while grew:
-        grew = False
-        for relation in paced_iter(session.catalog.user_relations()):
-            if (
-                relation.kind in "vm"
-                and relation.oid not in found
-                and relation.oid not in oids
-                and any(d in oids or d in found for d in relation.depends_on)
-            ):
-                found[relation.oid] = relation
-                grew = True
+    todo = list(oids)
+    for oid in todo:
+        for view in views_over(session.catalog, oid):
+            if view.kind in "vm" and view.oid not in found and view.oid not in oids:
+                found[view.oid] = view
+                todo.append(view.oid)
+        give_way()
     return sorted(found.values(), key=lambda r: r.oid)
 
 
@@ -348,13 +345,13 @@ async def drop_relations(
     below = {p.oid: p for t in named for p in descendants(t, session.catalog)}
     targets = [*named, *(p for oid, p in below.items() if oid not in given)]
     oids = {t.oid for t in targets}
-    for target in targets:
+    for target in spaced(targets):
         if target.source_oid != of_source:
             guard.refuse_drop(session.catalog, target)
     dependents, functions, found = openly(depends.dependents, session, oids)
     keys = openly(define.dependents, session, oids)
     policies = openly(policies_over, session.catalog, {*oids, *(view.oid for view in dependents)})
-    for target in targets:
+    for target in spaced(targets):
         if target.sequence is not None and target.sequence.owner_table not in oids:
             check_droppable(session, target)
     owned = [s for oid in sorted(oids) for s in session.catalog.sequences_of(oid) if s.oid not in oids]
@@ -368,14 +365,16 @@ async def drop_relations(
     namings = openly(Namings, session.catalog)
     typed = [
         gone
-        for gone in (*targets, *dependents)
+        for gone in spaced((*targets, *dependents))
         if gone.kind in "rvmp"
         and (namings.uses_type(row_type_oid(gone.oid)) or namings.uses_type(row_array_oid(gone.oid)))
     ]
-    row_types = [row_type_of(target) for target in typed]
+    row_types = [row_type_of(target) for target in spaced(typed)]
     of_rows, words = openly(type_dependencies, session, row_types, namings)
     within = (
-        oids | {view.oid for view in dependents} | {part for target in targets for part in part_oids(target)}
+        oids
+        | {view.oid for view in dependents}
+        | {part for target in spaced(targets) for part in part_oids(target)}
     )
     of_rows = [one for one in of_rows if one.oid not in within]
     found += of_rows
@@ -430,8 +429,7 @@ async def drop_relations(
 
 def kept_about(catalog: CatalogSnapshot, oids: set[int]) -> list[StoredKey]:
     """Return the keys of comments on objects, and of rights to them."""
-    found = [key_of(comment) for comment in paced_iter(catalog.comments()) if comment.object_oid in oids]
-    return found + [key_of(acl) for acl in paced_iter(catalog.acls()) if acl.object_oid in oids]
+    return [key_of(item) for item in naming(catalog, oids) if isinstance(item, CommentDef | AclDef)]
 
 
 async def drop_rows(catalog: CatalogSnapshot, txn: Transaction, relation: RelationDef) -> None:

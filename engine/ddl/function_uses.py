@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
+from engine.catalog.graph import relations_naming, types_naming
 from engine.catalog.state import CatalogSnapshot
 from engine.connection.session import Session
 from engine.ddl.alter_columns import views_that_break, without_columns
@@ -32,7 +33,7 @@ from engine.ddl.uses import Use, dependency, drop_use, uses_of
 from engine.eager import settle
 from engine.routines.acting import acting_as
 from engine.writes.shape import TableShape
-from pgwire.give_way import give_way, opening, openly, paced, paced_iter
+from pgwire.give_way import give_way, opening, openly, paced_iter
 from planner.bind.domain import stored_check
 from planner.bind.stored import column_default, stored_default
 from planner.catalog import RelationDef, TypeDef
@@ -46,7 +47,7 @@ from txn.types import Row, ShardId
 def _domains(catalog: CatalogSnapshot, functions: Collection[int]) -> list[TypeDef]:
     """Return the domains whose default or constraints call any of ``functions``, oldest first."""
     called, found = set(functions), []
-    for made in paced(sorted(catalog.user_types(), key=lambda t: t.oid)):
+    for made in paced_iter(types_naming(catalog, called)):
         texts = " ".join((made.default_sql or "", *(c.check_sql for c in made.checks)))
         if made.kind == "d" and not called.isdisjoint(named_oids(texts)):
             found.append(made)
@@ -68,8 +69,8 @@ def links_to(session: Session, functions: Collection[int], roots: Collection[Any
             found.append(one)
             if use.kind == "column":
                 found += _views_without(session, use, one)
-        lost = [made for made in namings.over.get(oid, ()) if made.kind == "d"]
-        for made in (*namings.distances.get(oid, ()), *lost):
+        lost = [made for made in namings.over(oid) if made.kind == "d"]
+        for made in (*namings.distances(oid), *lost):
             found.append(Dependency(("type", made.oid), made.oid, type_words(session, made), oid))
             found += type_dependencies(session, [made], namings)[0]
         goes = {made.oid for made in lost}
@@ -92,7 +93,9 @@ async def drop_parts(session: Session, functions: Collection[int]) -> None:
     called = set(functions)
     await _drop_uses(session, openly(uses_of, session, called))
     lost = [
-        made.oid for made in session.catalog.user_types() if made.kind == "r" and made.subtype_diff in called
+        made.oid
+        for made in types_naming(session.catalog, called)
+        if made.kind == "r" and made.subtype_diff in called
     ]
     for domain in openly(_domains, session.catalog, called):
         kept = tuple(c for c in domain.checks if called.isdisjoint(named_oids(c.check_sql)))
@@ -118,16 +121,17 @@ async def _drop_uses(session: Session, uses: Iterable[Use]) -> None:
 def _naming(session: Session, relations: Collection[int]) -> tuple[list[RelationDef], list[TypeDef]]:
     """Return the tables and domains that may name any of ``relations`` by a constant: few do, so that few texts are looked through."""
     oids = set(relations)
-    tables = [t for t in paced_iter(session.catalog.user_relations()) if not oids.isdisjoint(_constants(t))]
+    catalog = session.catalog
+    tables = [t for t in paced_iter(relations_naming(catalog, oids)) if not oids.isdisjoint(_constants(t))]
     domains = [
         made
-        for made in paced_iter(session.catalog.user_types())
+        for made in paced_iter(types_naming(catalog, oids))
         if any(
             not oids.isdisjoint(relations_in_text(text))
             for text in (made.default_sql, *(check.check_sql for check in made.checks))
         )
     ]
-    return tables, sorted(domains, key=lambda made: made.oid)
+    return tables, domains
 
 
 def _constants(table: RelationDef) -> Iterator[int]:

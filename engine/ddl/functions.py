@@ -13,8 +13,17 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.graph import naming
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import PG_PROC_OID, CommentDef, Stored, StoredKey, key_of
+from engine.catalog.stored import (
+    PG_PROC_OID,
+    CommentDef,
+    Stored,
+    StoredKey,
+    key_of,
+    row_array_oid,
+    row_type_oid,
+)
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.dependency_walk import Address, told_with
@@ -27,7 +36,7 @@ from engine.ddl.row_readers import Reads, reading
 from engine.ddl.temporary import refuse_temporary_move
 from engine.plpgsql.extra_checks import tell_extra
 from engine.reads.plans import Plan
-from pgwire.give_way import give_way, opening, openly, paced, paced_iter
+from pgwire.give_way import give_way, opening, openly, paced_iter
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.functions import check_source, rebase_body, with_settings
@@ -256,8 +265,20 @@ def row_type_key(relation: int) -> tuple[str, int]:
     return ("rowtype", relation)
 
 
-def _uses(catalog: CatalogSnapshot, function: FunctionDef) -> set[Any]:
-    """Return what a function needs: oids of relations, types and functions, and row types."""
+def _called(catalog: CatalogSnapshot, key: Any) -> Collection[int]:
+    """Return the oids by which others name what a key of ``dependents`` stands for."""
+    if isinstance(key, tuple):
+        return row_type_oid(key[1]), row_array_oid(key[1])
+    type_ = catalog.type_by_oid(key)
+    return (key,) if type_ is None or type_.oid != key else type_.family
+
+
+def _uses(catalog: CatalogSnapshot, item: RelationDef | FunctionDef) -> set[Any]:
+    """Return what a view or a function needs: oids of relations, types and functions, and row types."""
+    if isinstance(item, RelationDef):
+        text = item.view_sql
+        return {*item.depends_on, *named_oids(text), *relations_in_text(text)}
+    function = item
     found: set[Any] = set(function.depends_on)
     for text in (function.body_sql, *function.defaults):
         found |= set(relations_in_text(text))
@@ -289,31 +310,27 @@ def dependents(
     """
     catalog = session.catalog
     roots = frozenset(roots)
-    needs: dict[Any, set[Any]] = {}
-    needing: dict[Any, list[Any]] = {}
-    made: dict[Any, RelationDef | FunctionDef] = {}
-    every: list[RelationDef | FunctionDef] = [*catalog.user_relations(), *catalog.functions()]
-    for item in every:
-        if isinstance(item, FunctionDef):
-            wanted = _uses(catalog, item)
-        elif item.kind in "vm":
-            text = item.view_sql
-            wanted = {*item.depends_on, *named_oids(text), *relations_in_text(text)}
-        else:
-            continue
-        made[item.oid], needs[item.oid] = item, wanted
-        for on in wanted:
-            needing.setdefault(on, []).append(item.oid)
-        give_way()
+    needs: dict[int, set[Any]] = {}
+    made: dict[int, RelationDef | FunctionDef] = {}
     gone: set[Any] = set(roots)
     for made_by in [t for t in map(catalog.type_by_oid, gone) if t is not None and t.kind == "r"]:
         gone |= made_by.family  # its constructors are called by their own oids
     gone |= {row_type_key(oid) for oid in roots if isinstance(oid, int)}
-    found: set[Any] = set()
+    found: set[int] = set()
     todo = list(gone)
     for on in todo:
-        for key in needing.get(on, ()):
-            if key not in found and key not in roots:
+        for item in naming(catalog, _called(catalog, on)):
+            give_way()
+            if not isinstance(item, FunctionDef) and not (
+                isinstance(item, RelationDef) and item.kind in "vm"
+            ):
+                continue
+            key = item.oid
+            if key in found or key in roots:
+                continue
+            if key not in needs:
+                made[key], needs[key] = item, _uses(catalog, item)
+            if on in needs[key]:
                 found.add(key)
                 more = {key, row_type_key(key)} - gone
                 gone |= more
@@ -480,8 +497,8 @@ async def forget_functions(session: Session, functions: Iterable[FunctionDef]) -
 
 def _kept_about(catalog: CatalogSnapshot, oids: set[int]) -> list[StoredKey]:
     """Return the keys of comments on functions, and of rights to them."""
-    about: list[CommentDef | AclDef] = [*catalog.comments(), *catalog.acls()]
-    return [key_of(i) for i in paced(about) if i.class_oid == PG_PROC_OID and i.object_oid in oids]
+    about = (item for item in naming(catalog, oids) if isinstance(item, CommentDef | AclDef))
+    return [key_of(item) for item in about if item.class_oid == PG_PROC_OID]
 
 
 @opening

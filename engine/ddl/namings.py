@@ -1,17 +1,17 @@
-"""Who names what in a catalog: a map by oid, made in one walk.
+"""Who names what in a catalog, and how: the objects that the graph has for an oid (``engine.catalog.graph``), looked at when they are asked for.
 
     CREATE DOMAIN d AS e    CREATE TYPE c AS (a e)    CREATE TABLE t (x e DEFAULT f())
 
     e  ──> over: d      attributes: c.a      relations: t          f  ──> relations: t
 
-A statement may drop thousands of types or functions, and what hangs on each is looked for: whoever walked the catalog for each would walk it
-thousands of times. A map is of one snapshot; the walk gives way.
+It is of one snapshot: what was looked at once is not looked at again, though a statement drop thousands of types. It gives way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from engine.catalog.graph import graph_of, naming
 from engine.catalog.state import CatalogSnapshot
 from engine.ddl.dependents import Dependency
 from pgwire.give_way import give_way, paced
@@ -19,57 +19,78 @@ from planner.catalog import ColumnDef, ConstraintDef, RelationDef, TypeDef
 from planner.named_oids import named_oids, used_oids
 
 
-class Namings:
-    """What names types, functions, text search objects and relations (these by constants), by the oids named; oldest first.
-
-    Attributes:
-        relations: tables, views and so on, by what their columns are of and what their texts name.
-        over: domains and ranges by what they are over, and domains by what their defaults name.
-        attributes: those of composite types by the types that they are of.
-        checks: constraints of domains by what they name.
-        distances: range types by the functions that compute distances.
-    """
+class _Named:
+    """Who names one oid, oldest first."""
 
     __slots__ = ("attributes", "checks", "distances", "over", "relations")
 
+    def __init__(self) -> None:
+        self.relations: list[RelationDef] = []
+        self.over: list[TypeDef] = []
+        self.attributes: list[tuple[TypeDef, ColumnDef]] = []
+        self.checks: list[tuple[TypeDef, ConstraintDef]] = []
+        self.distances: list[TypeDef] = []
+
+
+class Namings:
+    """What names types, functions, text search objects and relations (these by constants), by the oids named; oldest first."""
+
+    __slots__ = ("_catalog", "_found", "_names")
+
     def __init__(self, catalog: CatalogSnapshot) -> None:
-        """Walk through a catalog."""
-        self.relations: dict[int, list[RelationDef]] = {}
-        self.over: dict[int, list[TypeDef]] = {}
-        self.attributes: dict[int, list[tuple[TypeDef, ColumnDef]]] = {}
-        self.checks: dict[int, list[tuple[TypeDef, ConstraintDef]]] = {}
-        self.distances: dict[int, list[TypeDef]] = {}
-        for relation in sorted(catalog.user_relations(), key=_by_age):
-            for oid in _named_by(relation):
-                self.relations.setdefault(oid, []).append(relation)
+        """See to it that the graph is there, which takes a walk through the catalog."""
+        self._catalog = catalog
+        self._found: dict[int, _Named] = {}
+        self._names: dict[int, set[int]] = {}  # of relations that have been looked at
+        graph_of(catalog)
+
+    def _of(self, oid: int) -> _Named:
+        found = self._found.get(oid)
+        if found is not None:
+            return found
+        found = _Named()
+        for item in naming(self._catalog, [oid]):
             give_way()
-        for made in sorted(catalog.user_types(), key=_by_age):
-            for oid in {made.base, *named_oids(made.default_sql)}:
-                self.over.setdefault(oid, []).append(made)
-            for column in made.attributes:
-                if not column.dropped:
-                    self.attributes.setdefault(column.declared.oid, []).append((made, column))
-            for check in made.checks:
-                for oid in used_oids(check.check_sql):
-                    self.checks.setdefault(oid, []).append((made, check))
-            if made.kind == "r":
-                self.distances.setdefault(made.subtype_diff, []).append(made)
-            give_way()
+            if isinstance(item, RelationDef):
+                if item.oid not in self._names:
+                    self._names[item.oid] = _named_by(item)
+                if oid in self._names[item.oid]:
+                    found.relations.append(item)
+            elif isinstance(item, TypeDef):
+                if oid == item.base or oid in named_oids(item.default_sql):
+                    found.over.append(item)
+                found.attributes += [
+                    (item, column)
+                    for column in item.attributes
+                    if not column.dropped and column.declared.oid == oid
+                ]
+                found.checks += [(item, check) for check in item.checks if oid in used_oids(check.check_sql)]
+                if item.kind == "r" and item.subtype_diff == oid:
+                    found.distances.append(item)
+        self._found[oid] = found
+        return found
 
     def uses_type(self, oid: int) -> bool:
         """Tell whether a column, an attribute, a domain, a range or a stored text names a type."""
-        return any(oid in found for found in (self.relations, self.over, self.attributes, self.checks))
+        found = self._of(oid)
+        return bool(found.relations or found.over or found.attributes or found.checks)
+
+    def over(self, oid: int) -> Sequence[TypeDef]:
+        """Return the domains and ranges over a type, and the domains whose defaults name an oid."""
+        return self._of(oid).over
+
+    def distances(self, oid: int) -> Sequence[TypeDef]:
+        """Return the range types whose distances a function computes."""
+        return self._of(oid).distances
 
     def relations_naming(self, oids: Iterable[int]) -> list[RelationDef]:
-        """Return the relations that name any of ``oids``."""
-        found = {relation.oid: relation for oid in oids for relation in self.relations.get(oid, ())}
+        """Return the tables, views and so on whose columns are of any of ``oids``, or whose texts name one."""
+        found = {relation.oid: relation for oid in oids for relation in self._of(oid).relations}
         return [found[oid] for oid in sorted(found)]
 
     def types_over(self, type_: TypeDef) -> list[TypeDef]:
         """Return the domains and ranges over a type, or over its arrays, and the domains whose defaults name it."""
-        found = {
-            made.oid: made for oid in type_.family for made in self.over.get(oid, ()) if made.oid != type_.oid
-        }
+        found = {made.oid: made for oid in type_.family for made in self.over(oid) if made.oid != type_.oid}
         return [found[oid] for oid in sorted(found)]
 
     def with_types_over(self, types: Sequence[TypeDef]) -> list[TypeDef]:
@@ -86,12 +107,12 @@ class Namings:
 
     def attributes_of(self, type_: TypeDef) -> list[tuple[TypeDef, ColumnDef]]:
         """Return the attributes of composite types that are of a type or of the array type over it."""
-        found = [each for oid in type_.family for each in self.attributes.get(oid, ())]
+        found = [each for oid in type_.family for each in self._of(oid).attributes]
         return sorted(found, key=lambda each: (each[0].oid, each[1].attnum))
 
     def domain_checks(self, oids: Collection[int]) -> list[tuple[TypeDef, ConstraintDef]]:
         """Return the constraints of domains that name any of ``oids``."""
-        found = {check.oid: (made, check) for oid in oids for made, check in self.checks.get(oid, ())}
+        found = {check.oid: (made, check) for oid in oids for made, check in self._of(oid).checks}
         return sorted(found.values(), key=lambda each: (each[0].oid, each[1].oid))
 
 
@@ -106,10 +127,6 @@ def check_dependencies(
         found.append(Dependency(key, check.oid, f"constraint {check.name}", min(used)))
         found.append(Dependency(key, check.oid, "", ("type", made.oid)))  # goes with its domain
     return found
-
-
-def _by_age(item: RelationDef | TypeDef) -> int:
-    return item.oid
 
 
 def _named_by(relation: RelationDef) -> set[int]:

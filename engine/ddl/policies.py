@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.graph import relations_naming
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_POLICY_OID, Stored, StoredKey
 from engine.connection.portal import Command, Outcome
@@ -146,8 +147,8 @@ def policies_over(catalog: CatalogSnapshot, oids: Collection[int]) -> list[tuple
     """Return the policies of other tables that read one of some relations, oldest first."""
     found = [
         (table, policy)
-        for table in catalog.user_relations()
-        if table.policies and table.oid not in oids
+        for table in relations_naming(catalog, oids)
+        if table.oid not in oids
         for policy in table.policies
         if not set(oids).isdisjoint(policy.depends_on)
     ]

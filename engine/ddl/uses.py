@@ -13,6 +13,7 @@ from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from engine.catalog.graph import relations_naming
 from engine.connection.session import Session
 from engine.ddl.alter_columns import drop_column
 from engine.ddl.dependents import Dependency
@@ -53,7 +54,7 @@ def uses_of(
     family = set(family)
     found: list[Use] = []
     if relations is None:
-        relations = session.catalog.user_relations()
+        relations = relations_naming(session.catalog, family)
     for relation in paced(sorted(relations, key=lambda r: r.oid), 1):
         named = named_oids(relation.view_sql) & family if relation.kind in "vm" else set()
         gone: set[int] = set()

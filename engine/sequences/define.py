@@ -14,11 +14,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.catalog.graph import relations_naming
 from engine.catalog.stored import Stored, key_of
 from engine.connection.portal import Command, Outcome
 from engine.ddl.keys import unused_name
 from engine.reads.plans import Plan
-from pgwire.give_way import opening, paced, paced_iter
+from pgwire.give_way import give_way, opening, paced
 from planner import statements as st
 from planner.bind.sequence import check_position, relations_of_default, retyped_definition
 from planner.catalog import ColumnDef, RelationDef, SequenceDef
@@ -244,7 +245,8 @@ def drawing_columns(
 ) -> list[tuple[RelationDef, RelationDef, ColumnDef]]:
     """Return the columns whose defaults name any of some relations, by constants of regclass: relation, table, column."""
     found: list[tuple[RelationDef, RelationDef, ColumnDef]] = []
-    for table in paced_iter(session.catalog.user_relations()):
+    for table in relations_naming(session.catalog, oids):
+        give_way()
         for column in table.live:
             text = column.default_sql
             if text is None or "::regclass" not in text or column.generated:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from engine.catalog.graph import relations_naming
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_CONSTRAINT_OID, PG_TRIGGER_OID, StoredKey
 from engine.ddl.drop import described
@@ -54,7 +55,7 @@ def triggers_from(catalog: CatalogSnapshot, oids: Collection[int]) -> list[tuple
     """Return the constraint triggers whose FROM names one of some relations, and that are not on one of them."""
     return [
         (table, trigger)
-        for table in catalog.user_relations()
+        for table in relations_naming(catalog, oids)
         if table.oid not in oids
         for trigger in table.triggers
         if trigger.from_table in oids

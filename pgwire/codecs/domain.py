@@ -78,7 +78,9 @@ JSONPATH: Final = 4072
 XID8: Final = 5069
 TXID_SNAPSHOT: Final = 2970
 PG_SNAPSHOT: Final = 5038
-# Types of extensions: their oids are beyond all that are given out.
+
+FIRST_FIXED_OID: Final = 2_000_000_000
+"""From where on types of extensions have theirs, the same in all databases: beyond all that are given out."""
 CITEXT: Final = 2_000_000_010
 CITEXT_ARRAY: Final = 2_000_000_011
 HSTORE: Final = 2_000_000_020

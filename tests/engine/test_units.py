@@ -12,12 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from engine.catalog.fences import stand_in
+from engine.catalog.stored import highest_oid
 from engine.connection.settings import Settings
 from engine.eager import eager
 from engine.errors import _TXN, MOST_BYTES, in_bounds, report_of
 from engine.transaction.block_state import BlockEvent, BlockState, next_state, status_byte
 from engine.transaction.conflicts import Surroundings
+from pgwire.codecs.domain import CITEXT
 from pgwire.errors import ErrorReport
+from planner.catalog import TypeDef
 from planner.errors import SqlError
 from tests.support.catalog import MemoryCatalog
 from txn import errors as txn_errors
@@ -183,6 +187,12 @@ def test_a_file_that_could_not_be_read_at_the_start_is_not_called_damaged() -> N
         )
         assert report.hint is not None
         assert "start the server again" in report.hint
+
+
+def test_oids_go_on_behind_those_that_were_given_out_though_a_type_of_an_extension_cannot_be_read() -> None:
+    unread = [stand_in(("type", oid, 0), b"", None) for oid in (20_000, CITEXT)]
+    assert all(isinstance(item, TypeDef) for item in unread)
+    assert 20_000 <= highest_oid([item for item in unread if item is not None]) < 20_100
 
 
 @pytest.mark.parametrize("letter", ["x", "\xe9", "\U0001f600"])

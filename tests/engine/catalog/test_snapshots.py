@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from types import FrameType
 from typing import Any, Final
@@ -14,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.catalog import type_owners
+from engine.catalog.graph import graph_of, naming
+from engine.catalog.references import identities
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_CLASS_OID, CommentDef, Stored, key_of
 from planner.catalog import (
@@ -70,7 +73,7 @@ def _sequence(oid: int, name: str, version: int) -> RelationDef:
 MAKERS: Final[dict[str, Callable[[int, str, int], Stored]]] = {
     "table": _table,
     "sequence": _sequence,
-    "view": lambda oid, name, _v: RelationDef(**_place(oid, name), kind="v", columns=(ID,)),
+    "view": lambda oid, name, v: RelationDef(**_place(oid, name), kind="v", columns=(ID,), depends_on=(oid - 40, oid + v) if v else ()),
     "composite": lambda oid, name, _v: _type(oid, name, kind="c", attributes=(ID,), relation_oid=oid + 2),
     "enum": lambda oid, name, v: _type(oid, name, kind="e", labels=(EnumLabel(oid=oid + 3, rank=1, label=f"l{v}"),)),
     "domain": lambda oid, name, _v: _type(oid, name, kind="d", base=INT4),
@@ -78,7 +81,8 @@ MAKERS: Final[dict[str, Callable[[int, str, int], Stored]]] = {
         oid, name, kind="r", base=INT4, multirange_name=f"m{name}", multirange_array_name=f"_m{name}",
         constructors=("old" if v % 2 else name, f"m{name}"),
     ),
-    "function": lambda oid, name, _v: FunctionDef(**_place(oid, name if name[10:] else "f"), modes=(), names=(), types=(), result=INT4),
+    "function": lambda oid, name, v: FunctionDef(**_place(oid, name if name[10:] else "f"), modes=(), names=(), types=(), result=INT4,
+        body_sql=f"SELECT '{FIRST + v}'::regclass, \"#{FIRST + 100 + v}\"()" if v else ""),
     "configuration": lambda oid, name, _v: ConfigurationDef(**_place(oid, name)),
     "dictionary": lambda oid, name, _v: DictionaryDef(**_place(oid, name), template=1),
     "schema": lambda oid, name, _v: SchemaDef(oid=oid, name=name),
@@ -106,6 +110,7 @@ def _asked(catalog: CatalogSnapshot) -> CatalogSnapshot:
     catalog.sequences_of(0)
     catalog.with_made_types()
     catalog.partitions_of(0)
+    graph_of(catalog)
     return catalog
 
 
@@ -118,6 +123,8 @@ def _indexes(catalog: CatalogSnapshot) -> dict[str, Any]:
         and isinstance(value := getattr(catalog, name), dict)
     }
     found["enums"] = catalog.codec_types.enums
+    if catalog.graph is not None:
+        found |= {"named": catalog.graph.named, "naming": catalog.graph.naming}
     return {name: {key: item for key, item in index.items() if item != ()} for name, index in found.items()}
 
 
@@ -187,6 +194,29 @@ def _steps(work: Callable[[], object]) -> int:
     return count
 
 
+def test_who_names_an_object_is_known_of_fields_and_texts_as_they_are_now() -> None:
+    table, view, function = _made("table", 0, "a", 1), _made("view", 1, "a", 0), _made("function", 1, "a", 0)
+    assert isinstance(table, RelationDef)
+    assert isinstance(view, RelationDef)
+    assert isinstance(function, FunctionDef)
+    catalog = _asked(CatalogSnapshot({key_of(item): item for item in (table, view, function)}, 1))
+
+    def users(catalog: CatalogSnapshot, oid: int) -> list[Stored]:
+        assert catalog.graph is not None, "it is carried"
+        return naming(catalog, [oid])
+
+    assert users(catalog, table.oid) == []
+    reading = replace(view, depends_on=(table.oid,))
+    calling = replace(function, types=(table.oid + 1,), modes=("i",), names=("x",))
+    later = catalog.with_changes([reading, calling], [], 2)
+    assert users(later, table.oid) == [reading]
+    assert users(later, table.oid + 1) == [calling]  # its row type
+    naming_it = replace(calling, types=(), modes=(), names=(), defaults=(f"'{table.oid}'::regclass",))
+    last = later.with_changes([naming_it], [key_of(reading)], 3)
+    assert users(last, table.oid) == [naming_it]
+    assert users(later, table.oid) == [reading], "a snapshot that somebody has stays as it is"
+
+
 def test_a_change_costs_the_same_whatever_else_there_is() -> None:
     def cost(objects: int) -> dict[str, int]:
         items = [_made(kind, number, f"n{number}", 0) for kind in KINDS for number in range(objects)]
@@ -199,6 +229,7 @@ def test_a_change_costs_the_same_whatever_else_there_is() -> None:
             found[f"drop {kind}"] = _steps(partial(catalog.with_changes, [], [key_of(other)], 4))
         undo: dict[Any, Any] = {key_of(items[0]): items[0], key_of(items[-1]): None}
         found["another time"] = _steps(lambda: catalog.apart(undo, 5))
+        found["who names it"] = _steps(lambda: naming(catalog, identities(items[0])))
         return found
 
     few, many = cost(10), cost(100)
