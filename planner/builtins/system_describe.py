@@ -192,7 +192,9 @@ def row_type_name(session: EvalSession, oid: int) -> tuple[str, str] | None:
 
 def _type(session: EvalSession, oid: int) -> str | None:
     name = type_name(session, oid, None) if oid else None
-    if name is not None and name.startswith(("???", "_")) and session.catalog.type_by_oid(oid) is None:
+    if oid >= FIRST_USER_OID:
+        return None if name == "???" else f"type {name}"
+    if name is not None and name.startswith(("???", "_")):  # the catalogs' own rows, and arrays of them
         found = row_type_name(session, oid)
         if found is None:
             return None
