@@ -136,7 +136,8 @@ class _Minded:
     """Large containers that others have, until they are this one's alone."""
 
     def __init__(self) -> None:
-        self.held: deque[Any] = deque(maxlen=MINDED)
+        # by identity: what two functions mind is there once, or each of the two would be somebody who has it
+        self.held: dict[int, Any] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         self.pause_s = LOOK_S
         self.timer: asyncio.TimerHandle | None = None
@@ -145,7 +146,10 @@ class _Minded:
         loop = asyncio._get_running_loop()
         if loop is None:
             return
-        self.held.append(container)
+        held = self.held
+        held[id(container)] = container
+        if len(held) > MINDED:
+            del held[next(iter(held))]
         if self.loop is not loop or self.timer is None or self.pause_s > LOOK_S:
             if self.loop is loop and self.timer is not None:
                 self.timer.cancel()
@@ -159,12 +163,12 @@ class _Minded:
 
     def _look(self) -> None:
         held, gone = self.held, []
-        for _ in range(len(held)):
-            container = held.popleft()
+        for key in list(held):
+            container = held.pop(key)
             if getrefcount(container) == 2:  # this variable's, and the call's
                 gone.append(container)
             else:
-                held.append(container)
+                held[key] = container
             del container
         self.timer = None
         if held:

@@ -197,7 +197,7 @@ async def test_what_is_minded_goes_in_slices_once_nobody_has_it(
     things = [Thing(i) for i in range(MANY)]
     last = weakref.ref(things[-1])
     had = release.mind(made(things))
-    other = had
+    other = release.mind(had)  # who has it does not know that it is minded
     del things, had
     release._minded._look()
     await _emptied()
