@@ -54,4 +54,3 @@ drop type _alone cascade;
 drop schema s2 cascade;
 create view _rows as select 1 as a;
 select deptype, pg_describe_object(classid, objid, objsubid), pg_describe_object(refclassid, refobjid, refobjsubid) from pg_depend where pg_describe_object(classid, objid, objsubid) ~ '_rows' or pg_describe_object(refclassid, refobjid, refobjsubid) ~ '_rows' order by 1, 2, 3;
-select pg_describe_object('pg_type'::regclass, 'pg_class'::regclass::text::regtype, 0), pg_describe_object('pg_type'::regclass, 99999999, 0);
