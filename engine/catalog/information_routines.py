@@ -139,7 +139,7 @@ def users_routines(session: Session) -> Iterator[RowDict]:
             oid=function.oid, schema=function.schema, name=function.name, kind=function.kind,
             result=_type(session, function.result),
             language="INTERNAL" if function.internal or function.kind == "a" else function.language.upper(),
-            source=function.internal or function.source, volatility=function.volatility, strict=function.strict,
+            source=function.source or function.internal, volatility=function.volatility, strict=function.strict,
             definer=function.definer,
         )  # fmt: skip
 

@@ -63,7 +63,7 @@ def users_functions(session: Session) -> Iterator[RowDict]:
             "proargtypes": function.inputs, "proallargtypes": None if plain else function.types,
             "proargmodes": None if plain else function.modes,
             "proargnames": function.names if any(function.names) else None,
-            "proargdefaults": ", ".join(function.defaults) or None, "prosrc": function.internal or function.source,
+            "proargdefaults": ", ".join(function.defaults) or None, "prosrc": function.source or function.internal,
             "prosqlbody": function.body_sql or ("" if function.path and not function.source else None),
             "proacl": acl_of(session, PG_PROC_OID, function.oid),
             "proconfig": tuple(f"{name}={value}" for name, value in function.settings) or None,

@@ -10,6 +10,7 @@ from engine.reads.plans import Replan
 from pgwire.give_way import paced, paced_iter
 from planner import statements as st
 from planner.errors import SqlError
+from planner.rights import languages
 from planner.textsearch.names import SEARCH_NAMES, by_oid
 
 if TYPE_CHECKING:
@@ -26,12 +27,13 @@ class RoutineNeeds(Needs):
     def create_function(self, statement: st.CreateFunction) -> None:
         """CREATE [OR REPLACE] FUNCTION and PROCEDURE: CREATE on the schema, USAGE of the language and of types; to own the one that is replaced."""
         self._create_in(statement.function.schema)
-        self.use_language(statement.function.language)
+        made = statement.function
+        self.use_language("internal" if made.internal else made.language)
         self._replace_function(statement.replace, statement.function)
 
     def use_language(self, name: str) -> None:
-        """USAGE of a language."""
-        if not self.rights.language(name):
+        """USAGE of a language; one that is not trusted is for superusers."""
+        if not self.rights.superuser and (not languages()[name][1] or not self.rights.language(name)):
             raise denied("language", name)
 
     def do(self, _: st.Do) -> None:

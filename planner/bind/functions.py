@@ -29,6 +29,7 @@ from planner.bind.renaming import renamed
 from planner.bind.stored import stored_context, table_range, with_oids
 from planner.bind.table_parts import creation_schema
 from planner.bind.utility import bind_set
+from planner.builtins.system_definitions import entry_points
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_to_specific, coerce_type
 from planner.catalog import Catalog, FunctionDef
 from planner.classify import command_tag, setting_spelling
@@ -49,7 +50,8 @@ _BETWEEN: Final = ";\n"
 """What is between the statements of a body that is kept."""
 _AS_TEXT: Final = "A body that is a text may have it: AS $$ ... $$."
 LANGUAGES: Final = ("sql", "plpgsql")
-_OTHER_LANGUAGES: Final = ("c", "internal")
+INTERNAL_LANGUAGE: Final = "internal"
+"""Of functions that are another name for one of PostgreSQL's own."""
 
 
 def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.CreateFunction:
@@ -62,10 +64,10 @@ def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.C
     if language is None:
         raise SqlError("42P13", "no language specified")
     language = language.lower()
-    if language not in LANGUAGES:
-        if language in _OTHER_LANGUAGES:
+    if language not in (*LANGUAGES, INTERNAL_LANGUAGE):
+        if language == "c":
             raise not_supported(
-                f"LANGUAGE {language}", hint="Functions can be written in LANGUAGE sql and LANGUAGE plpgsql."
+                "LANGUAGE c", hint="Functions can be written in LANGUAGE sql and LANGUAGE plpgsql."
             )
         raise SqlError("42704", f'language "{language}" does not exist')
     schema = creation_schema_of(context, node.name)
@@ -102,6 +104,8 @@ def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.C
         **changes,
     )  # fmt: skip
     made = _with_body(context, node, function)
+    if language == INTERNAL_LANGUAGE:
+        made = _as_built_in(made)
     current = from_current(node.settings)
     return st.CreateFunction(
         function=made, replace=node.replace, source_at=node.source_at, from_current=current
@@ -306,7 +310,13 @@ def lacking_input(oid: int, inputs: Sequence[int]) -> str | None:
 
 def _usable(oid: int, language: str, *, result: bool) -> None:
     fact = facts().types.get(oid)
-    if fact is None or fact.kind != "p" or oid in POLYMORPHIC or (result and oid in (RECORD, VOID)):
+    if (
+        fact is None
+        or fact.kind != "p"
+        or oid in POLYMORPHIC
+        or language == INTERNAL_LANGUAGE
+        or (result and oid in (RECORD, VOID))
+    ):
         return
     if language == "plpgsql":
         if oid == RECORD or (result and oid == TRIGGER):
@@ -396,6 +406,34 @@ def _with_body(context: BindContext, node: ast.CreateFunction, function: Functio
     )
 
 
+def _as_built_in(function: FunctionDef) -> FunctionDef:
+    """Return a function in LANGUAGE internal: another name for the built-in one that its source names, kept as those of extensions are.
+
+    Raises SqlError 42883 where there is none, 0A000 where it is one of other types, or is declared to be something else.
+    """
+    entries = entry_points()
+    found = [
+        proc
+        for proc in list(facts().procs.values())
+        if entries.get(proc.oid, proc.name) == function.source and proc.kind == "f"
+    ]
+    if not found:
+        raise SqlError("42883", f'there is no built-in function named "{function.source}"')
+    same = [
+        proc
+        for proc in found
+        if (proc.arg_types, proc.result, proc.returns_set)
+        == (tuple(function.inputs), function.result, function.returns_set)
+    ]
+    if not same or function.kind == "p" or function.result == TRIGGER:
+        raise not_supported(f'LANGUAGE internal for other types than those of "{function.source}"')
+    if function.strict and not same[0].strict:
+        raise not_supported(f'STRICT of LANGUAGE internal where "{function.source}" is not')
+    if function.settings or function.definer:
+        raise not_supported("SET and SECURITY DEFINER in LANGUAGE internal")
+    return replace(function, language="sql", internal=facts().signature(same[0].oid))
+
+
 def check_source(
     function: FunctionDef,
     catalog: Catalog,
@@ -407,6 +445,8 @@ def check_source(
 
     ``source_at``: errors tell places counted from there. Returns the variables of PL/pgSQL that hide others, and where. Raises SqlError 42P13, what binding raises, 0A000 for statements that cannot be in it.
     """
+    if function.internal:
+        return ()
     if function.language == "plpgsql":
         from planner.plpgsql.check import check_routine  # which binds
 
