@@ -237,6 +237,7 @@ _WITHOUT_DATA = frozenset(
         st.Deallocate,
         st.CloseCursor,
         st.Discard,
+        st.Load,
     )
 )
 
@@ -461,4 +462,5 @@ _UTILITY: dict[type, Handler] = {
     st.CloseCursor: _close_cursor,
     st.Maintenance: maintain,
     st.Discard: session_statements.discard,
+    st.Load: session_statements.load,
 }

@@ -46,3 +46,17 @@ class AlterDefaults(Node):
     role: Role | None
     setting: SetVariable
     of_role: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecurityLabel(Node):
+    """SECURITY LABEL ON whatever; ``provider`` "" where none is named."""
+
+    provider: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load(Node):
+    """LOAD of a shared library."""
+
+    library: str

@@ -195,7 +195,7 @@ _TAGS: dict[type, str] = {
     ast.CreateIndex: "CREATE INDEX", ast.Truncate: "TRUNCATE TABLE", ast.Comment: "COMMENT",
     ast.CreateDatabase: "CREATE DATABASE", ast.AlterDatabase: "ALTER DATABASE", ast.DropDatabase: "DROP DATABASE",
     ast.CreateRole: "CREATE ROLE", ast.AlterRole: "ALTER ROLE", ast.DropRole: "DROP ROLE",
-    ast.Show: "SHOW", ast.Prepare: "PREPARE", ast.Execute: "EXECUTE", ast.DeclareCursor: "DECLARE CURSOR",
+    ast.SecurityLabel: "SECURITY LABEL", ast.Show: "SHOW", ast.Prepare: "PREPARE", ast.Execute: "EXECUTE", ast.DeclareCursor: "DECLARE CURSOR",
     ast.Subscribe: "SUBSCRIBE", ast.CreateSubscription: "CREATE SUBSCRIPTION",
     ast.AcknowledgeSubscription: "ALTER SUBSCRIPTION", ast.DropSubscription: "DROP SUBSCRIPTION", ast.Explain: "EXPLAIN", ast.LockTable: "LOCK TABLE", ast.SetConstraints: "SET CONSTRAINTS",
 }  # fmt: skip

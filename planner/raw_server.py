@@ -38,6 +38,12 @@ class ServerReader(DdlReader):
             of_role=True,
         )
 
+    def _security_label(self, body: Raw) -> ast.Node:
+        return ast.SecurityLabel(provider=body.get("provider", ""))
+
+    def _load(self, body: Raw) -> ast.Node:
+        return ast.Load(library=body["filename"])
+
     def _set(self, body: Raw) -> ast.SetVariable:
         raw = body.get("args", [])
         modes = bool(raw) and "DefElem" in raw[0]

@@ -238,6 +238,8 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "ReindexStmt": StatementReader._reindex,
     "ClusterStmt": StatementReader._cluster,
     "DiscardStmt": StatementReader._discard,
+    "SecLabelStmt": StatementReader._security_label,
+    "LoadStmt": StatementReader._load,
     "ListenStmt": StatementReader._listen,
     "UnlistenStmt": StatementReader._unlisten,
     "NotifyStmt": StatementReader._notify,

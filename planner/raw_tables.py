@@ -89,8 +89,6 @@ REFUSED = {
     "AlterCollationStmt": "ALTER COLLATION",
     "AlterObjectDependsStmt": "ALTER ... DEPENDS ON EXTENSION",
     "AlterSystemStmt": "ALTER SYSTEM",
-    "SecLabelStmt": "SECURITY LABEL",
-    "LoadStmt": "LOAD",
     "ReplicaIdentityStmt": "REPLICA IDENTITY",
 }
 

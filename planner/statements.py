@@ -424,6 +424,13 @@ class Discard:
     what: Literal["all", "plans", "sequences", "temp"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """LOAD of a shared library, by the name of its file."""
+
+    library: str
+
+
 CommentClass: TypeAlias = Literal[
     1247, 1255, 1259, 1260, 1262, 1417, 2328, 2606, 2613, 2615, 2616, 2620, 2753, 3079, 3256, 3381, 3600, 3602
 ]
@@ -495,6 +502,7 @@ Statement: TypeAlias = (
     | CloseCursor
     | Maintenance
     | Discard
+    | Load
     | Comment
     | Definition
     | TypeStatement

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows
@@ -137,6 +137,19 @@ async def notify(
         channels.notify(statement.channel, statement.payload)
     else:
         channels.listen(statement.channel, on=statement.action == "listen")
+    return Command(plan.bound.tag)
+
+
+_LOADED: Final = frozenset(("plpgsql", "plpgsql.so", "$libdir/plpgsql", "$libdir/plpgsql.so"))
+"""What PL/pgSQL's library is called, which is there from the start."""
+
+
+async def load(
+    conn: Connection, plan: Plan, statement: st.Load, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """LOAD. Raises SqlError 58P01: there are no other libraries than PL/pgSQL's."""
+    if statement.library not in _LOADED:
+        raise SqlError("58P01", f'could not access file "{statement.library}": No such file or directory')
     return Command(plan.bound.tag)
 
 

@@ -325,6 +325,11 @@ class SharedNeeds(DefinitionNeeds):
             hint="Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.",
         )
 
+    def load(self, statement: st.Load) -> None:
+        """To be a superuser, but for a library among the plugins."""
+        if not self.rights.superuser and not statement.library.startswith("$libdir/plugins/"):
+            raise SqlError("42501", f'access to library "{statement.library}" is not allowed')
+
     def lock_table(self, statement: st.LockTable) -> None:
         """SELECT for ACCESS SHARE, a right to change rows for the others; what views read is asked of their owners."""
         if self.session.block.is_alone:

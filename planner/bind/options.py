@@ -6,7 +6,10 @@ values are checked (22023 otherwise) and kept as written, for pg_class.reloption
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from planner import ast
 from planner.errors import Span, SqlError, not_supported
@@ -152,7 +155,7 @@ def check_number(name: str, text: str, bounds: tuple[float, float], *, real: boo
     """Refuse what is no number, or out of bounds: 22023."""
     low, high = bounds
     try:
-        number = float(text) if real else int(text)
+        number = float(text) if real else _whole(text)
     except ValueError:
         word = "floating point" if real else "integer"
         raise SqlError("22023", f'invalid value for {word} option "{name}": {text}') from None
@@ -163,6 +166,28 @@ def check_number(name: str, text: str, bounds: tuple[float, float], *, real: boo
             f'value {text} out of bounds for option "{name}"',
             detail=f'Valid values are between "{shown[0]}" and "{shown[1]}".',
         )
+
+
+_WHOLE: Final = re.compile(r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0([0-7]*)|([1-9][0-9]*))\s*")
+
+
+_FRACTION: Final = re.compile(r"\s*[+-]?[0-9]*[.eE]")
+"""How a number begins that is read as one with a fraction."""
+
+
+def _whole(text: str) -> int:
+    """Read a whole number as PostgreSQL reads those of options: hexadecimal, octal, with a fraction that is rounded. Raises ValueError."""
+    found = _WHOLE.fullmatch(text)
+    if found is None:
+        given = float(text) if _FRACTION.match(text) else math.nan
+        number = round(given) if math.isfinite(given) else 1 << 31
+    else:
+        sign, sixteen, eight, ten = found.groups()
+        number = int(sixteen, 16) if sixteen else int(eight or "0", 8) if ten is None else int(ten)
+        number = -number if sign == "-" else number
+    if not -(1 << 31) <= number < 1 << 31:
+        raise ValueError(text)
+    return number
 
 
 def _checked(name: str, text: str, rule: Rule) -> str:

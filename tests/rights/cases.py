@@ -274,6 +274,7 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "ALTER OPERATOR FAMILY w.opf USING btree OWNER TO w_owner", "ALTER OPERATOR FAMILY w.opf USING btree OWNER TO w_else",
     ),
     st.DropOpclass: ("DROP OPERATOR CLASS w.opc USING btree", "DROP OPERATOR FAMILY w.opf USING btree", "DROP OPERATOR FAMILY IF EXISTS w.absent USING btree"),
+    st.Load: ("LOAD 'plpgsql'", "LOAD '/nowhere/x'", "LOAD '$libdir/plugins/x'"),
     st.ImportForeignSchema: ("IMPORT FOREIGN SCHEMA x FROM SERVER w_elses_server INTO w", "IMPORT FOREIGN SCHEMA x FROM SERVER w_server INTO w2"),
     st.RoleStatement: (
         "CREATE ROLE n", "CREATE ROLE n SUPERUSER", "CREATE ROLE n CREATEDB CREATEROLE", "CREATE ROLE n REPLICATION", "CREATE ROLE n BYPASSRLS", "CREATE ROLE n IN ROLE w_target",
