@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _INTEGER_BITS = {f.INT2: 16, f.INT4: 32, f.INT8: 64}
 _FLOAT_BITS = {f.FLOAT4: 24, f.FLOAT8: 53}
 _DATETIME = (f.TIME, f.TIMETZ, f.TIMESTAMP, f.TIMESTAMPTZ)
+_CHECK_OPTIONS = {
+    "local": "LOCAL",
+    "cascaded": "CASCADED",
+}  # as they are written: others that mean the same are not seen
 MAX_OCTETS = 1 << 30
 UTF8_ENCODING = 6
 
@@ -232,7 +236,7 @@ def views(session: Session) -> Iterator[RowDict]:
         yield {
             "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
             "view_definition": view_text(session, item, pretty=False),
-            "check_option": item.options.get("check_option", "none").upper(),
+            "check_option": _CHECK_OPTIONS.get(item.options.get("check_option", ""), "NONE"),
             "is_updatable": _yes(updatable(session, item) is not None),
             "is_insertable_into": _yes(bool(updatable(session, item))),
             "is_trigger_updatable": _yes(item.has_instead("u")),

@@ -148,7 +148,8 @@ def view_options(nodes: Sequence[ast.Option]) -> dict[str, str]:
     options = dict(check_storage_options([option for option in nodes if option not in checks], "view"))
     for option in checks:
         text = option_text(option)
-        if text not in ("local", "cascaded"):
+        text = "true" if text is None else text
+        if text.lower() not in ("local", "cascaded"):
             raise SqlError(
                 "22023",
                 f'invalid value for enum option "check_option": {text}',

@@ -425,7 +425,7 @@ def stored_checks(target: ViewTarget) -> tuple[RowCheck, ...]:
     checks: list[RowCheck] = []
     cascaded = False
     for level in target.levels:
-        option = level.view.options.get("check_option", "")
+        option = level.view.options.get("check_option", "").lower()
         cascaded = cascaded or option == "cascaded"
         if (option or cascaded) and level.where is not None:
             checks.insert(0, RowCheck(kind="stored", condition=level.where, view=level.view.name))

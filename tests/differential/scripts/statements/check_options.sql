@@ -71,3 +71,11 @@ create trigger bigger before insert or update on base for each row when (new.b <
 insert into w values (1, 2);
 update w set y = 3 where x = 20;
 select * from base order by a;
+-- words of the option, in whatever case
+create table cw (a int);
+create view cw1 with (check_option = 'LOCAL') as select * from cw where a > 0;
+insert into cw1 values (-1);
+select reloptions from pg_class where oid = 'cw1'::regclass;
+select check_option from information_schema.views where table_name = 'cw1' and table_schema = current_schema();
+create view cw2 with (check_option) as select * from cw;
+create view cw2 with (check_option = none) as select * from cw;
