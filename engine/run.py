@@ -352,7 +352,7 @@ async def _query(
         result = await run_twice(session, plan, statement.query, ctx)
     else:
         result = await run_query(session, plan, "query", statement.query, ctx)
-    if plan.locking or plan.bound.calls:
+    if (plan.locking or plan.bound.calls) and statement.query.in_turn != "asked":
         # all rows are locked, and all functions called, before the first one is sent: until then the statement can run again
         result = ReadyRows(statement.query.columns, await collect(session, result))
     session.view.use(plan)

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from engine.connection.rows import ReadyRows, RowBatch, RowStream
 from engine.executor import ExecContext, Result
@@ -60,7 +60,7 @@ class IndexPlan:
     partitioned: tuple[PartitionsSource, ...] = ()
     pairs: bool = True
     subplans: tuple[tuple[SubLink, Node], ...] = ()
-    in_turn: bool = False
+    in_turn: Literal["", "found", "asked"] = ""
 
     @property
     def partitions(self) -> int:
@@ -143,7 +143,7 @@ class IndexExecutor:
         env = Env(ctx.params, ctx.session, (), None, state)
         point = plan.point
         rows: Rows
-        if point is not None and not plan.in_turn:
+        if point is not None and (not plan.in_turn or (plan.in_turn == "asked" and point.direct is not None)):
             source = point.direct
             if source is not None:
                 found = source.request((), env, ctx)

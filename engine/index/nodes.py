@@ -211,13 +211,22 @@ def projection(exprs: Sequence[Expr | int], layout: Layout) -> RowFunction:
 
 
 class InTurn(Node):
-    """All rows, found before the first is given on; then they are, one by one (``engine.writes.in_turn``)."""
+    """Rows one by one, as they are asked for; ``found``: all of them are found before the first is given on (``engine.writes.in_turn``)."""
 
-    def __init__(self, child: Node) -> None:
+    def __init__(self, child: Node, *, found: bool) -> None:
         super().__init__(child.layout, child.width, child)
+        self.found = found
 
     def pipe(self, e: Env) -> Pipe:
-        """Gather, then give out."""
+        """Gather, where that is asked for, and give out."""
+        if not self.found:
+            for item in self.inputs[0].pipe(e):
+                if item.__class__ is not list:
+                    yield item
+                    continue
+                for row in item:
+                    yield [row]
+            return
         rows = yield from gather(self.inputs[0].pipe(e))
         try:
             for row in rows:

@@ -204,7 +204,7 @@ class Planning:
             if any(cell is None for cell in row):
                 raise not_supported("DEFAULT in VALUES here")
             rows.append(row)
-        node: Node = ValuesNode(rows, len(query.columns), outer, self.sublink, query.in_turn)
+        node: Node = ValuesNode(rows, len(query.columns), outer, self.sublink, bool(query.in_turn))
         return self.finish(node, query, [c.type for c in query.columns], outer, sort=True)
 
     def select(self, query: Select, outer: Layout | None, parts: Parts | None = None) -> Node:
@@ -254,7 +254,7 @@ class Planning:
             if sets:
                 node = self._sets(exprs, node, expanded)
             if query.in_turn:
-                node = InTurn(node)
+                node = InTurn(node, found=query.in_turn == "found")
             node = Project(node, exprs, [t.name for t in query.targets])
         types = [t.expr.type for t in query.targets]
         output = sum(not t.junk for t in query.targets)

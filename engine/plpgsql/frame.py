@@ -146,7 +146,9 @@ class Frame:
             return row[0], ready.type
         _, rows = await self.query(piece)
         if len(rows) > 1:
-            raise self._of_sql(SqlError("21000", "query returned more than one row"), piece)
+            error = SqlError("21000", "query returned more than one row")
+            tell_where(error, f"query: {piece.target}{piece.text}")
+            raise error
         self.row_count = len(rows)  # as of any query that PostgreSQL runs
         return (rows[0][0] if rows else None), ready.type
 
@@ -245,10 +247,6 @@ class Frame:
             return plan, values
 
         return await run_inner(self.session, allowed, again, enough)
-
-    def _of_sql(self, error: SqlError, piece: Piece) -> SqlError:
-        tell_where(error, piece.words)
-        return error
 
     # -- conversions -------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.connection.portal import Cursor, Outcome, Rows
 from engine.plpgsql import dynamic, parts, raising, results
 from engine.plpgsql.constants import converted
+from engine.plpgsql.extra_checks import extra_level
 from engine.plpgsql.frame import Frame, affected
 from engine.plpgsql.program import Program
 from engine.plpgsql.signals import RETURN, Signal, after
@@ -452,9 +453,8 @@ class Interpreter:
 
     async def _sql(self, statement: tree.Sql) -> Signal | None:
         frame = self.frame
-        # INTO takes one row, and may have to know of another
-        outcome = await frame.run(statement.statement, enough=None if statement.into is None else 2)
         node = frame.body.ready(statement.statement, frame.values).node
+        outcome = await frame.run(statement.statement, enough=_enough(frame, statement.into, node))
         count = affected(outcome)
         changes = isinstance(node, _CHANGES)
         if isinstance(outcome, Rows):
@@ -518,6 +518,14 @@ class Interpreter:
     async def _close(self, statement: tree.Close) -> Signal | None:
         dynamic.close(self.frame, statement)
         return None
+
+
+def _enough(frame: Frame, into: tree.Into | None, node: ast.Node) -> int | None:
+    """Return how many rows INTO looks at: the one that it takes, and another where that is wrong."""
+    if into is None:
+        return None
+    alone = into.strict or isinstance(node, _CHANGES) or extra_level(frame.session, "too_many_rows")
+    return 2 if alone else 1
 
 
 _Run = Callable[[Interpreter, Any], Awaitable[Signal | None]]

@@ -28,6 +28,7 @@ from engine.slices import SLICE_ROWS
 from engine.transaction.races import is_contended
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
+from planner.classify import is_volatile
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
 from planner.facts import INT4, INT8, facts
@@ -234,6 +235,8 @@ def choose_route(
                     tables, partitions = index_plan.tables, index_plan.partitions
                     pairs = index_plan.pairs
                 by_key = index_plan.is_small and not any(c.scans(params, txn) for c in index_plan.candidates)
+                # which stops behind the rows that are asked for: functions that may do something are called for no other
+                by_key = by_key or (index_plan.in_turn == "asked" and is_volatile(query.query))
             except SqlError as error:
                 if error.sqlstate != "0A000":
                     raise

@@ -49,7 +49,7 @@ def _is_volatile(node: Any) -> bool:
 
 def in_turn(source: Q) -> Q:
     """Return a source whose rows are computed one by one, as they are asked for."""
-    return replace(source, in_turn=True)
+    return replace(source, in_turn="found")
 
 
 async def each_row(session: Session, result: Result) -> AsyncGenerator[Row]:

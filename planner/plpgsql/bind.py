@@ -21,7 +21,7 @@ from planner.bind.context import BindContext
 from planner.bind.current_of import for_cursor
 from planner.bind.subscripts import subscripts_of
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_typmod, try_coerce
-from planner.classify import returned_rows
+from planner.classify import is_volatile, returned_rows
 from planner.domains import base_oid, base_type, plain_type
 from planner.errors import Span, SqlError
 from planner.evaluate import Layout, RowFunction, compile_expr, compile_predicate, compile_row
@@ -76,6 +76,8 @@ def bind_piece(
         bound = bind_node(inner, node)
         if piece.keeps:
             bound = for_cursor(inner, bound)
+        elif piece.few:
+            bound = _as_asked(bound)
         columns = returned_rows(bound)
         return node, envelope(node, text, inner, bound), tuple([c.type for c in columns or ()])
     except SqlError as error:
@@ -92,6 +94,31 @@ def bind_piece(
         if error.where is None:
             error.where = piece.words  # a constant could not be computed
         raise
+
+
+def _as_asked(bound: st.Statement) -> st.Statement:
+    """Return a query of which a row or two are taken so that no other is computed, where there is anything to compute.
+
+    What is sorted is computed before, but for volatile functions; what is grouped is computed from all rows.
+    """
+    if not isinstance(bound, st.QueryStatement) or not isinstance(bound.query, Select):
+        return bound
+    query = bound.query
+    if not query.ranges or all(isinstance(target.expr, Var | Const | Param) for target in query.targets):
+        return bound
+    if (
+        query.grouped
+        or query.distinct
+        or (query.order and not any(_may_do_something(target.expr) for target in query.targets))
+    ):
+        return bound
+    return replace(bound, query=replace(query, in_turn="asked"))
+
+
+def _may_do_something(expr: Expr) -> bool:
+    """Tell whether an expression calls a function that is volatile, be it one that may be inlined yet."""
+    calls = (node for node in walk(expr) if isinstance(node, SqlCall))
+    return is_volatile(expr) or any(call.volatility == "v" for call in calls)
 
 
 def _shifted(node: Any, names: VariableNames) -> Any:

@@ -255,6 +255,7 @@ def _sql(parser: Compound, line: int) -> tree.Statement:
     if cut is not None:
         text = text[: cut[0] - begin] + " " * (cut[1] - cut[0]) + text[cut[1] - begin :]
     piece = stream.piece(begin, end, parser.names, expression=False, text=text.rstrip())
+    piece.few = into is not None
     stream.expect(";")
     return tree.Sql(line, piece, into)
 

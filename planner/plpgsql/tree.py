@@ -79,6 +79,8 @@ class Piece:
     target: str = ""
     keeps: bool = False
     """Its rows are a cursor's: with the keys of what they are made of (``planner.bind.current_of``)."""
+    few: bool = False
+    """Who runs it takes a row or two: others are not computed."""
 
     @property
     def words(self) -> str:

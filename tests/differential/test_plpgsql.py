@@ -232,6 +232,13 @@ CASES = (
         "MOVE BACKWARD ALL FROM c", "FETCH ABSOLUTE 0 FROM c INTO n; MOVE BACKWARD ALL FROM c", "MOVE c; MOVE BACKWARD ALL FROM c", "MOVE FORWARD ALL FROM c; MOVE BACKWARD ALL FROM c",
         "MOVE BACKWARD 2 FROM c", "FETCH PRIOR FROM c INTO n",
     )),
+    # INTO takes a row, and STRICT asks for another: nothing is computed for more, but what sorting needs
+    *(f"DECLARE a int; BEGIN {s} RAISE NOTICE '%', a; END" for s in (
+        "SELECT gp_noticed(id) INTO a FROM gp_t;", "SELECT gp_noticed(id) INTO STRICT a FROM gp_t;", "SELECT gp_noticed(id) INTO a FROM gp_t ORDER BY s DESC;",
+        "SELECT 1/(2 - id) INTO a FROM gp_t;", "SELECT nextval('gp_drawn') INTO a FROM gp_t, generate_series(1, 3000) g; a := currval('gp_drawn');",
+        "SELECT max(gp_noticed(id)) INTO a FROM gp_t;", "SELECT gp_noticed(id) INTO a FROM gp_t WHERE id > 9;", "a := gp_noticed(id) FROM gp_t WHERE id < 3;",
+        "SELECT gp_noticed(t.id) INTO a FROM gp_t t JOIN gp_t u USING (id) LIMIT 2;",
+    )),
     # messages of statements tell where they are met, too
     "BEGIN DROP TABLE IF EXISTS gp_none; EXECUTE 'DROP VIEW IF EXISTS gp_none'; CREATE TABLE IF NOT EXISTS gp_t (a int); CREATE VIEW gp_v AS SELECT * FROM gp_pt_of(1); END",
     "BEGIN CREATE TEMP TABLE gp_x (a int); CREATE TEMP VIEW gp_y AS SELECT * FROM gp_x; DROP TABLE gp_x CASCADE; PERFORM gp_noted(); END",
@@ -261,6 +268,7 @@ END $$;
 CREATE FUNCTION gp_same(a anyelement, b int) RETURNS anyelement LANGUAGE plpgsql AS $$ BEGIN RETURN b; END $$;
 CREATE FUNCTION gp_given(a anyelement, b int, OUT c anyelement) LANGUAGE plpgsql AS $$ BEGIN c := b; END $$;
 CREATE SEQUENCE gp_drawn;
+CREATE FUNCTION gp_noticed(v int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'given %', v; RETURN v; END $$;
 CREATE FUNCTION gp_noted() RETURNS void LANGUAGE sql AS $$ DROP TABLE IF EXISTS gp_none; DO 'BEGIN DROP TABLE IF EXISTS gp_none; END' $$;
 CREATE FUNCTION gp_over() RETURNS SETOF int LANGUAGE plpgsql AS $$ DECLARE r gp_pos := 3; BEGIN RETURN QUERY SELECT r; END $$;
 CREATE FUNCTION gp_under() RETURNS SETOF gp_pos LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT id FROM gp_t; END $$;
