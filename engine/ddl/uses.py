@@ -170,8 +170,16 @@ def dependency(session: Session, use: Use, on: Hashable) -> Dependency:
 
 
 async def drop_use(session: Session, use: Use) -> None:
-    """Drop what uses something; views apart, which are dropped whole."""
+    """Drop what uses something, unless it has gone with a column; views apart, which are dropped whole."""
     table = table_of(session, use.relation.oid)
+    parts: dict[str, set[int | str]] = {
+        "trigger": {trigger.name for trigger in table.triggers},
+        "policy": {policy.name for policy in table.policies},
+        "statistics": {one.oid for one in table.statistics},
+        "check": {constraint.name for constraint in table.constraints},
+    }
+    if use.kind in parts and use.what not in parts[use.kind]:
+        return
     if use.kind == "table":
         await drop_relations(session, [table], cascade=True, quiet=True)
     elif use.kind == "column":

@@ -141,3 +141,13 @@ insert into de values ('a', '[1,3)', 'b'), ('b', '[5,6)', 'a');
 select * from de where a > c;
 select a, count(*) from de group by a order by a desc;
 select a from de union select c from de order by 1;
+
+-- what names a type that is dropped may have gone with a column of it
+create type tc as (q int, w text);
+create table tp (a int, b tc, c int);
+create policy p on tp using ((b).q > (row(a, 'x')::tc).q);
+create trigger tg before insert on tp for each row when ((new.b).q > (row(new.c, 'x')::tc).q) execute function suppress_redundant_updates_trigger();
+create statistics st on ((b).q + (row(a, 'x')::tc).q), c from tp;
+alter table tp add constraint ck check ((b).q > (row(a, 'x')::tc).q);
+drop type tc cascade;
+select count(*) from pg_policy where polrelid = 'tp'::regclass;
