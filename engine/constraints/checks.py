@@ -10,7 +10,7 @@ from engine.constraints.owners import ask_child, ask_parent
 from engine.constraints.setwise import check_table
 from engine.constraints.timing import Waiting
 from engine.eager import settle
-from pgwire.give_way import between
+from pgwire.give_way import between, spaced
 from pgwire.release import let_go
 from planner.catalog import ConstraintDef
 from planner.errors import SqlError
@@ -27,7 +27,7 @@ async def set_constraints(session: Session, statement: SetConstraints) -> None:
         session.timing.defer_all(statement.deferred)
     else:
         chosen: dict[int, bool] = {}
-        for schema, name in statement.names:
+        for schema, name in spaced(statement.names):
             for constraint in _named(session, schema, name):
                 if constraint.deferrable:
                     chosen |= dict.fromkeys(_with_parts(session, constraint.oid), statement.deferred)

@@ -36,7 +36,7 @@ from engine.ddl.row_readers import Reads, reading
 from engine.ddl.temporary import refuse_temporary_move
 from engine.plpgsql.extra_checks import tell_extra
 from engine.reads.plans import Plan
-from pgwire.give_way import give_way, opening, openly, paced_iter
+from pgwire.give_way import give_way, opening, openly, paced_iter, spaced
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.functions import check_source, rebase_body, with_settings
@@ -404,9 +404,9 @@ def words_of(session: Session, key: Any) -> str:
 async def drop_function(conn: Connection, plan: Plan, statement: st.DropFunction, params: Params) -> Outcome:
     """DROP FUNCTION. Raises SqlError 2BP01."""
     session = conn.session
-    for notice in statement.missing:
+    for notice in spaced(statement.missing):
         session.notice(notice)
-    targets = [_existing(session, oid) for oid in statement.functions]
+    targets = [_existing(session, oid) for oid in spaced(statement.functions)]
     for target in targets:
         if target.extension:
             name = next(e.name for e in session.catalog.extensions.values() if e.oid == target.extension)

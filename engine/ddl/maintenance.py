@@ -21,6 +21,7 @@ from engine.ddl.in_use import refuse_change
 from engine.ddl.privileges import maintainable
 from engine.reads.plans import Plan
 from pgwire.backend import Responder
+from pgwire.give_way import spaced
 from planner import statements as st
 from txn.inspect import shard_facts
 from txn.types import ShardId
@@ -40,7 +41,7 @@ async def maintain(
         session.block.must_be_alone(statement.alone)
     if statement.what == "reindex":
         _refuse_partitioned(session, statement)
-    for name in statement.not_tables:
+    for name in spaced(statement.not_tables):
         verb = statement.what
         session.warning(f'skipping "{name}" --- cannot {verb} non-tables or special system tables', "01000")
     tables = list(statement.tables)

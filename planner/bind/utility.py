@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.give_way import paced
+from pgwire.release import mind_long
 from planner import ast
 from planner import statements as st
 from planner.bind.changes import modifies
@@ -660,7 +661,7 @@ def bind_set_constraints(context: BindContext, node: ast.SetConstraints) -> st.S
         if len(name) > 2 and context.database and name[0] != context.database:
             raise SqlError("0A000", f'cross-database references are not implemented: "{".".join(name)}"')
         names.append((name[-2] if len(name) > 1 else "", name[-1]))
-    return st.SetConstraints(names=tuple(names), deferred=node.deferred)
+    return st.SetConstraints(names=mind_long(tuple(names)), deferred=node.deferred)
 
 
 def bind_notify(context: BindContext, node: ast.Notify) -> st.Notify:

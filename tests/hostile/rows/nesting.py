@@ -127,6 +127,8 @@ ROWS = (
         " REVOKE SELECT ON TABLES FROM PUBLIC", short=8000, full=300_000),
     Row(name="ALTER TABLE of many actions", sql=lambda n: "ALTER TABLE numbers " + ",".join(["ADD COLUMN IF NOT EXISTS id int"] * n), short=4000,
         full=50_000),
+    Row(name="SET CONSTRAINTS of many", sql=lambda n: "SET CONSTRAINTS " + ",".join(["later_n_key"] * n) + " DEFERRED", short=30_000, full=300_000,
+        setup=("CREATE TEMP TABLE later (n int UNIQUE DEFERRABLE)",)),
     Row(name="DROP of many", sql=lambda n: "DROP TABLE IF EXISTS " + ",".join(f"nothing{i}" for i in range(n)), short=2000, full=50_000),
     Row(name="COMMENT of a megabyte", sql=lambda n: f"COMMENT ON TABLE numbers IS '{'x' * n}'", short=1_800_000, full=100_000_000, expect="done 53200"),
     Row(name="an enum of many", sql=lambda n: "CREATE TYPE pg_temp.many AS ENUM (" + ",".join(f"'e{i}'" for i in range(n)) + ")", short=3000,
