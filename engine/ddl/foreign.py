@@ -56,7 +56,7 @@ async def create_wrapper(
     """CREATE FOREIGN DATA WRAPPER. Raises SqlError 42710, 42601 (an option that its validator does not know)."""
     session = conn.session
     _check_new(session, PG_FOREIGN_DATA_WRAPPER, statement.name)
-    check_options(statement.validator, statement.options, PG_FOREIGN_DATA_WRAPPER)
+    openly(check_options, statement.validator, statement.options, PG_FOREIGN_DATA_WRAPPER)
     made = WrapperDef(
         oid=session.db.allocate_oids(1),
         name=statement.name,
@@ -85,8 +85,8 @@ async def alter_wrapper(conn: Connection, plan: Plan, statement: st.AlterWrapper
         )
     options = found.options
     if statement.changes:
-        options = changed_options(options, statement.changes)
-        check_options(validator, options, PG_FOREIGN_DATA_WRAPPER)
+        options = openly(changed_options, options, statement.changes)
+        openly(check_options, validator, options, PG_FOREIGN_DATA_WRAPPER)
     await session.view.change([replace(found, validator=validator, options=options)])
     return Command(plan.bound.tag)
 
@@ -101,7 +101,7 @@ async def create_server(conn: Connection, plan: Plan, statement: st.CreateServer
         session.notice(f"{message}, skipping", sqlstate="42710")
         return Command(plan.bound.tag)
     wrapper = foreign_of(session.catalog, WrapperDef, statement.wrapper)
-    check_options(wrapper.validator, statement.options, PG_FOREIGN_SERVER)
+    openly(check_options, wrapper.validator, statement.options, PG_FOREIGN_SERVER)
     made = ServerDef(
         oid=session.db.allocate_oids(1),
         name=statement.name,
@@ -121,8 +121,8 @@ async def alter_server(conn: Connection, plan: Plan, statement: st.AlterServer, 
     found = foreign_of(session.catalog, ServerDef, statement.server)
     options = found.options
     if statement.changes:
-        options = changed_options(options, statement.changes)
-        check_options(validator_of(session.catalog, found), options, PG_FOREIGN_SERVER)
+        options = openly(changed_options, options, statement.changes)
+        openly(check_options, validator_of(session.catalog, found), options, PG_FOREIGN_SERVER)
     version = statement.version if statement.has_version else found.version
     await session.view.change([replace(found, version=version, options=options)])
     return Command(plan.bound.tag)
@@ -156,7 +156,7 @@ async def create_mapping(
             raise SqlError("42710", message)
         session.notice(f"{message}, skipping", sqlstate="42710")
         return Command(plan.bound.tag)
-    check_options(validator_of(session.catalog, server), statement.options, PG_USER_MAPPING)
+    openly(check_options, validator_of(session.catalog, server), statement.options, PG_USER_MAPPING)
     made = MappingDef(
         oid=session.db.allocate_oids(1), owner=role, server=server.oid, options=statement.options
     )
@@ -174,8 +174,8 @@ async def alter_mapping(
     found = session.catalog.foreign_named(PG_USER_MAPPING, (role, server.oid))
     if not isinstance(found, MappingDef):
         raise SqlError("42704", _missing(name, server.name))
-    options = changed_options(found.options, statement.changes)
-    check_options(validator_of(session.catalog, server), options, PG_USER_MAPPING)
+    options = openly(changed_options, found.options, statement.changes)
+    openly(check_options, validator_of(session.catalog, server), options, PG_USER_MAPPING)
     await session.view.change([replace(found, options=options)])
     return Command(plan.bound.tag)
 

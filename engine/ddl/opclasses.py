@@ -20,7 +20,7 @@ from engine.ddl.dependents import still_needed
 from engine.ddl.members import named_role
 from engine.ddl.temporary import refuse_temporary_move
 from engine.reads.plans import Plan, Replan
-from pgwire.give_way import openly, paced_iter
+from pgwire.give_way import openly, paced, paced_iter
 from planner import statements as st
 from planner.bind.opclasses import class_goes_by_type, method_oids
 from planner.builtins.system_describe import describe_object
@@ -103,6 +103,7 @@ async def create_family(
 async def create_class(conn: Connection, plan: Plan, statement: st.CreateOpclass, params: Params) -> Outcome:
     """CREATE OPERATOR CLASS. Raises SqlError 42710 (there is one, there is a default one, a member is there)."""
     session = conn.session
+    await session.db.oids_ready(len(statement.members) + 2)
     catalog, method = session.catalog, statement.method
     _check_new(session, PG_OPCLASS, method, statement.schema, statement.name)
     if statement.default:
@@ -126,7 +127,7 @@ async def create_class(conn: Connection, plan: Plan, statement: st.CreateOpclass
         default=bool(statement.default),
         key_type=statement.key_type,
     )
-    await session.view.change([_with_members(session, family, statement.members, made), made])
+    await session.view.change([openly(_with_members, session, family, statement.members, made), made])
     return Command(plan.bound.tag)
 
 
@@ -167,7 +168,7 @@ def _with_members(
         if isinstance(item, OperatorClassDef) and item.family == family.oid
     ]
     added: list[FamilyMember] = []
-    for member in members:
+    for member in paced(members):
         of_class = 0
         if member.of_class and class_goes_by_type(method_name(family.method)):
             of_class = next((item.oid for item in classes if item.input_type == member.left), 0)
@@ -221,16 +222,18 @@ async def change_family(
 ) -> Outcome:
     """ALTER OPERATOR FAMILY ... ADD and DROP. Raises SqlError 42710, 42704."""
     session = conn.session
+    await session.db.oids_ready(len(statement.members))
     family = family_of(session.catalog, statement.family)
-    changed = _with_members(session, family, statement.members)
-    for place in statement.places:
-        kept = tuple(member for member in changed.members if member.place != place)
-        if len(kept) == len(changed.members):
+    changed = openly(_with_members, session, family, statement.members)
+    left = {member.place: member for member in changed.members}
+    for place in paced(statement.places):
+        lost = left.pop(place, None)
+        if lost is None:
             raise SqlError("42704", f'{_shown(place)} does not exist in operator family "{family.name}"')
-        lost = next(member for member in changed.members if member.place == place)
         if lost.of_class:
             raise _part_of_class(session, lost)
-        changed = replace(changed, members=kept)
+    if statement.places:
+        changed = replace(changed, members=tuple(left.values()))
     await session.view.change([changed])
     return Command(plan.bound.tag)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NoReturn, TypeVar
 
+from pgwire.give_way import paced
 from pgwire.oids import FDW_HANDLER
 from planner import ast
 from planner import statements as st
@@ -58,28 +59,27 @@ def _options(written: Sequence[ast.ForeignOption]) -> Options:
 
 
 def _changes(written: Sequence[ast.ForeignOption]) -> st.OptionChanges:
-    return tuple((option.action, option.name, option.value) for option in written)
+    return tuple((option.action, option.name, option.value) for option in paced(written))
 
 
 def changed_options(options: Options, changes: st.OptionChanges) -> Options:
     """Return options after changes, one by one. Raises SqlError 42710 (there already), 42704 (not there), 22023 (no name of one)."""
-    found = list(options)
-    for action, name, value in changes:
-        place = next((at for at, (known, _) in enumerate(found) if known == name), None)
+    found = dict(options)
+    for action, name, value in paced(changes):
         if action == "add":
-            if place is not None:
+            if name in found:
                 raise SqlError("42710", f'option "{name}" provided more than once')
-            found.append((name, value))
-        elif place is None:
+            found[name] = value
+        elif name not in found:
             raise SqlError("42704", f'option "{name}" not found')
         elif action == "set":
-            found[place] = name, value
+            found[name] = value
         else:
-            del found[place]
-    for name, _ in found:
+            del found[name]
+    for name in paced(tuple(found)):
         if "=" in name:
             raise SqlError("22023", f'invalid option name "{name}": must not contain "="')
-    return tuple(found)
+    return tuple(found.items())
 
 
 def _refuse_handler(context: BindContext, name: ast.Name) -> NoReturn:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
+from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
@@ -155,8 +156,8 @@ def bind_create_class(context: BindContext, node: ast.CreateOpclass) -> st.Creat
         found = find_opclass(context, PG_OPFAMILY, node.method, node.family)
         family = _own(found, "CREATE OPERATOR CLASS in an", "operator family").oid
     key_type = 0
-    members: list[st.NewMember] = []
-    for item in node.items:
+    members: dict[_Place, st.NewMember] = {}
+    for item in paced(node.items):
         if item.storage is not None:
             if key_type:
                 raise SqlError("42P17", "storage type specified more than once")
@@ -171,19 +172,20 @@ def bind_create_class(context: BindContext, node: ast.CreateOpclass) -> st.Creat
         )
     return st.CreateOpclass(
         schema=schema, name=node.name[-1], method=node.method, family=family, input_type=input_type,
-        default=".".join(node.type.names) if node.default else "", key_type=key_type, members=tuple(members),
+        default=".".join(node.type.names) if node.default else "", key_type=key_type, members=tuple(members.values()),
     )  # fmt: skip
 
 
-def _add(members: list[st.NewMember], made: st.NewMember) -> None:
+_Place: TypeAlias = tuple[bool, int, int, int]
+"""What no two members have in common: function or not, number, types."""
+
+
+def _add(members: dict[_Place, st.NewMember], made: st.NewMember) -> None:
     """Raise SqlError 42P17 for a member that is there already."""
-    if any(_place(made) == _place(other) for other in members):
-        raise _twice(*_place(made))
-    members.append(made)
-
-
-def _place(member: st.NewMember) -> tuple[bool, int, int, int]:
-    return member.function, member.number, member.left, member.right
+    place = made.function, made.number, made.left, made.right
+    if place in members:
+        raise _twice(*place)
+    members[place] = made
 
 
 def _twice(function: bool, number: int, left: int, right: int) -> SqlError:
@@ -198,24 +200,24 @@ def bind_change_family(context: BindContext, node: ast.ChangeOpfamily) -> st.Cha
     found = find_opclass(context, PG_OPFAMILY, node.method, node.name)
     family = _own(found, "ALTER", "operator family").oid
     if node.drop:
-        places: list[tuple[bool, int, int, int]] = []
-        for item in node.items:
+        places: dict[_Place, None] = {}
+        for item in paced(node.items):
             function = item.kind == "function"
             _check_number(method, function, item.number)
             place = (function, item.number, *_two_types(context, item.types))
             if place in places:
                 raise _twice(*place)
-            places.append(place)
+            places[place] = None
         return st.ChangeOpfamily(family=family, members=(), places=tuple(places))
-    members: list[st.NewMember] = []
-    for item in node.items:
+    members: dict[_Place, st.NewMember] = {}
+    for item in paced(node.items):
         if item.storage is not None:
             raise SqlError("42601", "STORAGE cannot be specified in ALTER OPERATOR FAMILY")
         if item.kind == "operator" and not item.operands:
             _check_number(method, False, item.number)
             raise SqlError("42601", "operator argument types must be specified in ALTER OPERATOR FAMILY")
         _add(members, _member(context, node.method, method, item, 0))
-    return st.ChangeOpfamily(family=family, members=tuple(members), places=())
+    return st.ChangeOpfamily(family=family, members=tuple(members.values()), places=())
 
 
 def _check_number(method: _Method, function: bool, number: int) -> None:
