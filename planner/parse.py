@@ -334,6 +334,8 @@ def _syntax_error(text: str, error: Exception) -> SqlError:
         hint, state = f"Unicode escapes must be {forms}.", "42601" if unicode else state
     if message.startswith("unrecognized row security option"):
         hint = "Only PERMISSIVE or RESTRICTIVE policies are supported currently."
+    if message == "missing argument":
+        hint = "Use NONE to denote the missing argument of a unary operator."
     return SqlError(state, message, hint=hint, span=Span(start, start + len(near)))
 
 

@@ -295,12 +295,12 @@ def _operator(context: BindContext, item: ast.OpclassItem, input_type: int) -> t
         left = right = input_type
     schemas = item.operator[-2:-1] or ("pg_catalog",)
     for found in facts().operators_by_name.get(item.operator[-1], ()):
-        if "pg_catalog" in schemas and (found.left, found.right) == (left, right) and left:
+        if "pg_catalog" in schemas and (found.left, found.right) == (left, right):
+            if not left:
+                raise SqlError("42P17", "index operators must be binary")
             return found.oid, left, right
-    if not left:
-        raise SqlError("42P17", "index operators must be binary")
-    name = ".".join(item.operator)
-    raise SqlError("42883", f"operator does not exist: {format_type(left)} {name} {format_type(right)}")
+    shown = f"{'.'.join(item.operator)} {format_type(right)}"
+    raise SqlError("42883", f"operator does not exist: {f'{format_type(left)} {shown}' if left else shown}")
 
 
 def _function(context: BindContext, named: ast.FunctionName) -> tuple[int, tuple[int, ...], int]:
@@ -330,6 +330,10 @@ def _function_types(
             raise SqlError("42P17", message)
 
     if number == method.options:
+        need(
+            left == right,
+            "left and right associated data types for operator class options parsing functions must match",
+        )
         if arguments != (_INTERNAL,) or result != _VOID:
             raise SqlError(
                 "42P17",
