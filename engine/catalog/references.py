@@ -11,6 +11,7 @@ Who owns an object, who may use it, and which source writes to a table are no re
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -25,6 +26,7 @@ from planner.acl import AclItem, Membership
 from planner.catalog import (
     AclDef,
     AggregateDef,
+    BorrowedView,
     ColumnDef,
     ConfigurationDef,
     ConstraintDef,
@@ -262,8 +264,12 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
 }  # fmt: skip
 
 
+_BEYOND: Final[Mapping[type, frozenset[str]]] = {BorrowedView: frozenset({"fits"})}
+"""What a class that is another's with more in it has beside: fields that refer to nothing."""
+
+
 def _asked() -> Mapping[type, tuple[tuple[str, _Meaning], ...]]:
-    """Return the fields that may refer to anything. Raises TypeError where a field, or a class within one, has no entry."""
+    """Return the fields that may refer to anything. Raises TypeError where a field, or a class, has no entry."""
     asked: dict[type, tuple[tuple[str, _Meaning], ...]] = {}
     for made, meanings in MEANINGS.items():
         assert is_dataclass(made)
@@ -271,6 +277,13 @@ def _asked() -> Mapping[type, tuple[tuple[str, _Meaning], ...]]:
         if names != meanings.keys():
             raise TypeError(f"{made.__name__}: {sorted(names ^ meanings.keys())} in no or in two places")
         asked[made] = tuple((name, meaning) for name, meaning in meanings.items() if meaning is not _nothing)
+        for narrower in made.__subclasses__():
+            if getattr(sys.modules[narrower.__module__], narrower.__name__) is not narrower:
+                continue  # what a class with slots was made of
+            beyond = {field.name for field in fields(narrower)} - names
+            if beyond != _BEYOND.get(narrower, frozenset()):
+                raise TypeError(f"{narrower.__name__}: nothing says what {sorted(beyond)} refer to")
+            asked[narrower] = asked[made]
     left = set(Stored.__args__) - MEANINGS.keys()
     if left:
         raise TypeError(f"stored, but nothing says what they refer to: {left}")

@@ -90,9 +90,10 @@ def test_a_statement_has_its_share_and_no_more(sql: str, tmp_path: Path) -> None
     has_its_share_and_no_more(sql, tmp_path)
 
 
-def test_one_call_has_two_shares_and_no_more(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sql", GATHERED_IN_ONE_CALL)
+def test_one_call_has_two_shares_and_no_more(sql: str, tmp_path: Path) -> None:
     """In a process of its own: one that has run other tests has memory free within it, and grows by less, or not at all."""
-    words = [sys.executable, "-m", "tests.engine.test_memory_shares", str(tmp_path)]
+    words = [sys.executable, "-m", "tests.engine.test_memory_shares", sql, str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=55, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -604,5 +605,4 @@ def test_statements_that_leave_a_small_row_each_are_counted_some_at_a_time(sql: 
 
 
 if __name__ == "__main__":
-    for number, one in enumerate(GATHERED_IN_ONE_CALL):
-        has_its_share_and_no_more(one, Path(sys.argv[1]) / str(number))
+    has_its_share_and_no_more(sys.argv[1], Path(sys.argv[2]))
