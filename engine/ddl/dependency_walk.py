@@ -177,6 +177,9 @@ def told_with(
     names = {one.what for one in made}
     # statistics go with a column by themselves, be they over a function that is dropped, too
     quiet = {at.oid for at, (how, _) in walk.found.items() if at.of == PG_STATISTIC_EXT and how & _SILENT}
+    quiet.update(
+        one.oid for one in asked if not one.sub
+    )  # nor is what was asked for told where another of them takes it along
     left = [one for one in known if one.what and one.what not in names and one.oid not in quiet]
     return made + [Told(one.what, words(one)) for one in left]
 
