@@ -379,6 +379,7 @@ def report_of(
             datatype=error.datatype,
             constraint=error.constraint,
             routine=error.routine,
+            log_detail=error.log_detail,
         )
         return _within(known.relative, report)
     if isinstance(error, Suspend):

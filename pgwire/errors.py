@@ -14,7 +14,8 @@ from dataclasses import dataclass
 class ErrorReport:
     """Fields of an error or notice. ``position`` counts characters from 1.
 
-    ``routine`` is PostgreSQL's name of the function that found the error, given only where clients decide by it.
+    ``routine`` is PostgreSQL's name of the function that found the error, given only where clients decide by it. ``log_detail``: DETAIL as the
+    server's log has it, where that is longer; no client sees it.
     """
 
     severity: str
@@ -32,6 +33,7 @@ class ErrorReport:
     datatype: str | None = None
     constraint: str | None = None
     routine: str | None = None
+    log_detail: str | None = None
 
 
 class RemoteProtocolError(Exception):

@@ -42,6 +42,7 @@ class SqlError(DataError):
         settled: ``where`` is complete: it was met before, handled, and raised again.
         query: the text that ``span`` counts in where that is not the client's (field q), or None.
         routine: PostgreSQL's name of the function that found it (field R) where clients decide by that, else None.
+        log_detail: DETAIL as the server's log has it, where that is longer, else None.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class SqlError(DataError):
         self.datatype = datatype
         self.constraint = constraint
         self.routine: str | None = None
+        self.log_detail: str | None = None
 
     @property
     def ends_statement(self) -> bool:

@@ -514,14 +514,18 @@ class Session:
         sqlstate: str = "00000",
         detail: str | None = None,
         hint: str | None = None,
+        log_detail: str | None = None,
     ) -> None:
-        """Send a notice unless client_min_messages hides it, and write it to the log as log_min_messages says; CONTEXT tells the calls that run."""
+        """Send a notice unless client_min_messages hides it, and write it to the log as log_min_messages says; CONTEXT tells the calls that run.
+
+        ``log_detail``: DETAIL for the log, where that has more of it.
+        """
         where = "\n".join(self.system.routines.context()) or None
         self.tell(
             ErrorReport(
-                severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint, where=where
+                severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint, where=where, log_detail=log_detail,
             )
-        )
+        )  # fmt: skip
 
     def tell(self, report: ErrorReport) -> None:
         """As ``notice``, with all fields that a message may have."""

@@ -148,7 +148,7 @@ class StatementLog:
         lines = [f"{report.severity}:  {code}{report.message}{at}"]
         if verbosity != "terse":
             fields = (
-                ("DETAIL", report.detail),
+                ("DETAIL", report.log_detail or report.detail),
                 ("HINT", report.hint),
                 ("QUERY", report.internal_query),
                 ("CONTEXT", report.where),

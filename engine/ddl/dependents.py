@@ -11,7 +11,7 @@ its table, a constraint with its domain) is not told, whatever else it depends o
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pgwire.give_way import paced, paced_iter
 from planner.errors import SqlError
@@ -31,18 +31,32 @@ class Dependency(NamedTuple):
     within: tuple[Hashable, ...] = ()
 
 
+MAX_TOLD: Final = 100
+"""Objects that a client is told of; the log has all, as in PostgreSQL."""
+
+
+def client_and_log(lines: Sequence[str]) -> tuple[str, str | None]:
+    """Return DETAIL about objects as a client is told it, and as the log has it where that is longer."""
+    whole = "\n".join(lines)
+    more = len(lines) - MAX_TOLD
+    if more <= 0:
+        return whole, None
+    left = f"and {more} other object{'s' if more > 1 else ''} (see server log for list)"
+    return "\n".join([*lines[:MAX_TOLD], left]), whole
+
+
 def still_needed(what: str | None, lines: Iterable[str]) -> SqlError:
     """Return 2BP01: ``what``, or the several things asked for (None), cannot be dropped. ``lines``: who depends on what."""
     if what is None:
         refused = "cannot drop desired object(s) because other objects depend on them"
     else:
         refused = f"cannot drop {what} because other objects depend on it"
-    return SqlError(
-        "2BP01",
-        refused,
-        detail="\n".join(lines),
-        hint="Use DROP ... CASCADE to drop the dependent objects too.",
+    detail, log_detail = client_and_log(list(lines))
+    error = SqlError(
+        "2BP01", refused, detail=detail, hint="Use DROP ... CASCADE to drop the dependent objects too."
     )
+    error.log_detail = log_detail
+    return error
 
 
 def kept_by_extension(words: str, extension: str) -> SqlError:

@@ -23,7 +23,7 @@ from engine.connection.session import Session
 from engine.constraints import define
 from engine.ddl import functions as depends
 from engine.ddl.dependency_walk import Address, lines, told_with
-from engine.ddl.dependents import Dependency, in_report_order, still_needed
+from engine.ddl.dependents import Dependency, client_and_log, in_report_order, still_needed
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import building_indexes
 from engine.ddl.kinds import KIND_WORDS
@@ -299,10 +299,8 @@ def notice_cascade(session: Session, gone: Sequence[str]) -> None:
     if len(gone) == 1:
         session.notice(f"drop cascades to {gone[0]}")
     elif gone:
-        session.notice(
-            f"drop cascades to {len(gone)} other objects",
-            detail="\n".join(f"drop cascades to {what}" for what in gone),
-        )
+        detail, log_detail = client_and_log([f"drop cascades to {what}" for what in gone])
+        session.notice(f"drop cascades to {len(gone)} other objects", detail=detail, log_detail=log_detail)
 
 
 def part_oids(relation: RelationDef) -> set[int]:

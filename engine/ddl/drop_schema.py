@@ -9,10 +9,13 @@ Several schemas of one statement are dropped as one: what is in any of them is n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
 
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
+from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_NAMESPACE_OID, key_of
 from engine.ddl import functions as depends
 from engine.ddl.dependency_walk import Address, lines
@@ -24,9 +27,11 @@ from engine.ddl.opclasses import drop_objects as drop_opclasses
 from engine.ddl.statistics_parts import drop_statistics_in
 from engine.ddl.text_search import asked_by, drop_objects
 from engine.ddl.types import drop_types
-from pgwire.give_way import openly, spaced
+from pgwire.give_way import openly, paced_iter, spaced
 from planner import statements as st
-from planner.catalog import SchemaDef
+from planner.catalog import ExtensionDef, FunctionDef, RelationDef, SchemaDef, TextSearchDef, TypeDef
+from planner.catalog.opclasses import OpclassDef
+from planner.catalog.statistics import StatisticsDef
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
@@ -52,50 +57,66 @@ async def drop_schemas(session: Session, statement: st.Drop) -> None:
         await _drop(session, schemas, cascade=statement.cascade)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """What schemas hold, relations and types by oid."""
+
+    relations: Sequence[RelationDef]
+    types: Sequence[TypeDef]
+    called: Sequence[FunctionDef]
+    extensions: Sequence[ExtensionDef]
+    searching: Sequence[TextSearchDef]
+    ordering: Sequence[OpclassDef]
+    statistics: Sequence[StatisticsDef]
+
+    @property
+    def anything(self) -> bool:
+        """Whether they hold anything at all."""
+        return any(getattr(self, part.name) for part in fields(self))
+
+
+def _held_by(catalog: CatalogSnapshot, names: Collection[str], oids: Collection[int]) -> _Held:
+    """Return what schemas hold, giving way over catalogs of any size."""
+    return _Held(
+        relations=sorted((r for r in paced_iter(catalog.user_relations()) if r.schema in names), key=_oid_of),
+        types=sorted((t for t in paced_iter(catalog.user_types()) if t.schema in names), key=_oid_of),
+        called=[function for name in sorted(names) for function in paced_iter(catalog.functions_in(name))],
+        extensions=[one for oid in sorted(oids) for one in in_schema(catalog, oid)],
+        searching=[item for item in paced_iter(catalog.text_search()) if item.schema in names],
+        ordering=[item for item in paced_iter(catalog.opclasses()) if item.schema in names],
+        statistics=[one for _, one in paced_iter(catalog.statistics().values()) if one.schema_oid in oids],
+    )
+
+
+_oid_of: Final = attrgetter("oid")
+
+
 async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool) -> None:
     from engine.ddl.function_uses import drop_parts  # which drops columns
 
     catalog = session.catalog
-    names = {schema.name for schema in schemas}
     oids = {schema.oid for schema in schemas}
-    types = sorted((t for t in catalog.user_types() if t.schema in names), key=lambda t: t.oid)
-    inside = sorted((r for r in catalog.user_relations() if r.schema in names), key=lambda r: r.oid)
-    called = [function for name in sorted(names) for function in catalog.functions_in(name)]
-    extensions = [one for oid in sorted(oids) for one in in_schema(catalog, oid)]
-    searching = [item for item in catalog.text_search() if item.schema in names]
-    asking, _links = asked_by(session, searching)
-    named = [*oids, *(i.oid for i in (*called, *searching, *asking))]
-    views, hanging, _links = openly(depends.dependents, session, {*(r.oid for r in inside), *named})
+    found = openly(_held_by, catalog, {schema.name for schema in schemas}, oids)
+    asking, _links = asked_by(session, found.searching)
+    named = [*oids, *(i.oid for i in (*found.called, *found.searching, *asking))]
+    views, hanging, _links = openly(depends.dependents, session, {*(r.oid for r in found.relations), *named})
     told = openly(told_with, session, [Address(PG_NAMESPACE_OID, schema.oid) for schema in schemas])
     # also where pg_depend has no row of it: a schema that holds something never goes alone
-    statistics = [one for _table, one in catalog.statistics().values() if one.schema_oid in oids]
-    ordering = [item for item in catalog.opclasses() if item.schema in names]
-    holds = bool(
-        ordering
-        or statistics
-        or told
-        or inside
-        or called
-        or types
-        or extensions
-        or searching
-        or views
-        or hanging
-    )
+    holds = bool(found.anything or told or views or hanging)
     if holds and not cascade:
         what = f"schema {schemas[0].name}" if len(schemas) == 1 else None
         raise still_needed(what, lines(told))
     if holds:
         notice_cascade(session, [one.what for one in told])
-        await drop_relations(session, [*inside, *views], cascade=True, quiet=True)
+        await drop_relations(session, [*found.relations, *views], cascade=True, quiet=True)
         await drop_parts(session, oids)
         await drop_statistics_in(session, oids)
-        await depends.drop_functions(session, [*called, *hanging], cascade=True, quiet=True)
-        left = [t for t in map(session.catalog.type_by_oid, [t.oid for t in types]) if t is not None]
+        await depends.drop_functions(session, [*found.called, *hanging], cascade=True, quiet=True)
+        left = [t for t in map(session.catalog.type_by_oid, [t.oid for t in found.types]) if t is not None]
         await drop_types(session, left, cascade=True, quiet=True)
-        await drop_objects(session, searching, cascade=True, quiet=True)
-        await drop_opclasses(session, ordering)
-        await forget_extensions(session, extensions)
+        await drop_objects(session, found.searching, cascade=True, quiet=True)
+        await drop_opclasses(session, found.ordering)
+        await forget_extensions(session, found.extensions)
     gone = openly(kept_about, session.catalog, oids)
     gone += [
         key_of(acl)

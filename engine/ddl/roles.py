@@ -22,6 +22,7 @@ from engine.catalog.stored import (
     predefined_roles,
 )
 from engine.connection.portal import Command, Outcome
+from engine.ddl.dependents import client_and_log
 from engine.ddl.foreign_parts import owned_by, words
 from engine.ddl.members import changed_members, refuse_predefined, refuse_reserved_role
 from engine.ddl.policies import role_targets
@@ -262,13 +263,17 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
         owned += _granted_to(session, role, large)
         owned += [(oid, 0, line) for oid, line in role_targets(session, role.oid)]
         lines = [line for _, _, line in sorted(owned, key=lambda one: one[:2])]
-        lines += [line async for line in _elsewhere(session, role.oid)]
-        if lines:
-            raise SqlError(
+        elsewhere = [line async for line in _elsewhere(session, role.oid)]
+        if lines or elsewhere:
+            detail, log_detail = client_and_log(lines)
+            error = SqlError(
                 "2BP01",
                 f'role "{name}" cannot be dropped because some objects depend on it',
-                detail="\n".join(lines),
+                detail="\n".join(filter(None, [detail, *elsewhere])),
             )
+            if log_detail is not None:
+                error.log_detail = "\n".join([log_detail, *elsewhere])
+            raise error
         left = [
             replace(r, member_of=tuple(m for m in r.member_of if m.role != role.oid))
             for r in session.catalog.roles.values()
