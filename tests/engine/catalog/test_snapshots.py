@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -177,7 +178,10 @@ def test_a_changed_snapshot_is_as_one_made_of_all_objects(
 
 
 def _steps(work: Callable[[], object]) -> int:
-    """Return how many lines of Python ``work`` runs, each turn of a loop or comprehension among them."""
+    """Return how many lines of Python ``work`` runs, each turn of a loop or comprehension among them.
+
+    The collector is off meanwhile: what it lets go of has methods that are called then, of whatever ran before.
+    """
     count = 0
 
     def look(_frame: FrameType, event: str, _arg: object) -> Any:
@@ -185,12 +189,15 @@ def _steps(work: Callable[[], object]) -> int:
         count += event == "line"
         return look
 
-    was = sys.gettrace()
+    was, collecting = sys.gettrace(), gc.isenabled()
+    gc.disable()
     sys.settrace(look)
     try:
         work()
     finally:
         sys.settrace(was)
+        if collecting:
+            gc.enable()
     return count
 
 
