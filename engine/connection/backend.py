@@ -34,6 +34,7 @@ from engine.connection.session import Session
 from engine.connection.statement_log import SHOWN, StatementLog, level_of_plan, shown
 from engine.ddl.leftovers import drop_ended
 from engine.errors import in_bounds, report_of
+from engine.loop.strands import may_wait, wait
 from engine.reads.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
 from engine.reads.plans import Plan
 from engine.transaction.block_state import FAILED, IDLE, IMPLICIT, status_byte
@@ -49,6 +50,7 @@ from pgwire.backend import (
 )
 from pgwire.errors import BackendError, ErrorReport
 from pgwire.release import release_error
+from pgwire.voice import Severity
 from planner.builtins.reg import reg_input, reg_output
 from planner.builtins.system import other_type_name
 from planner.errors import SqlError
@@ -84,14 +86,18 @@ class Connection:
         self.log = session.log = StatementLog(session)
         self._idle_limit = IdleLimit(self._end)
         self._tag = ""  # of the Query whose commit is waited for
-        session.account.hears = lambda severity, sqlstate, message: session.notice(
-            message, severity=severity, sqlstate=sqlstate
-        )
+        session.account.hears = self._hear
         names = session.account.names
         names.find = partial(other_type_name, session)
         names.show, names.read = partial(reg_output, session), partial(reg_input, session)
         self._counted = False  # parameters of portals are among what the session keeps
         session.block.on_end.append(self._block_ended)
+
+    def _hear(self, severity: Severity, sqlstate: str, message: str) -> None:
+        """Tell the client what a function has to say, and wait while it does not read: a statement may call one for each of millions of rows."""
+        self.session.notice(message, severity=severity, sqlstate=sqlstate)
+        if self.session.out.paused and may_wait():
+            wait(self.session.out.drain())
 
     # -- errors and interruption -------------------------------------------------------------------
 

@@ -98,6 +98,21 @@ SENT = [
         "DO $$ BEGIN FOR i IN 1..2000 LOOP EXECUTE 'DROP TABLE IF EXISTS ' || repeat('x', 60); END LOOP; END $$",
         8_000_000,
     ),
+    # what functions and the input of types say beside their results, row by row
+    *[
+        (
+            "SET executor = index; CREATE TABLE said (a int, q tsquery); INSERT INTO said SELECT g FROM generate_series(1, 2000) g",
+            sql,
+            8_000_000,
+        )
+        for sql in (
+            "SELECT count(to_tsquery('english', CASE WHEN g > 0 THEN 'the' END)) FROM generate_series(1, 2000) g",
+            "SELECT a FROM said WHERE CASE WHEN a > 0 THEN '' END::tsquery IS NOT NULL ORDER BY a",
+            "UPDATE said SET q = CASE WHEN a > 0 THEN '' END::tsquery",
+            "INSERT INTO said SELECT g, CASE WHEN g > 0 THEN '' END::tsquery FROM generate_series(1, 2000) g",
+            "DO $$ DECLARE q tsquery; BEGIN FOR i IN 1..2000 LOOP q := CASE WHEN i > 0 THEN '' END::text; END LOOP; END $$",
+        )
+    ],
 ]
 
 
