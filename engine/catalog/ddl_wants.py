@@ -173,8 +173,11 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
         case st.CreateEnum() | st.CreateComposite() | st.CreateRange():
             name = session.temp_schema if statement.schema == "pg_temp" else statement.schema
             _create(wants, catalog, name, statement.name)
+            wants.array_of(name, statement.name)
             if isinstance(statement, st.CreateRange):
-                wants.name(name, statement.multirange or default_multirange_name(statement.name))
+                multirange = statement.multirange or default_multirange_name(statement.name)
+                wants.name(name, multirange)
+                wants.array_of(name, multirange)
                 if catalog.function_by_oid(statement.subtype_diff) is not None:
                     wants.rely(("function", statement.subtype_diff, 0))
         case st.AddEnumValue() | st.RenameEnumValue():
@@ -192,6 +195,7 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
                 wants.schema(statement.schema or type_.schema)
                 wants.name(type_.schema, type_.name)
                 wants.name(statement.schema or type_.schema, statement.name or type_.name)
+                wants.array_of(statement.schema or type_.schema, statement.name or type_.name)
         case st.Comment():
             _comment(wants, catalog, statement)
         case st.Grant():

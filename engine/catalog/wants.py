@@ -35,6 +35,7 @@ from engine.catalog.stored import (
     StoredKey,
     key_of,
 )
+from engine.catalog.type_names import array_name
 from engine.constraints.references import references_to, with_partitions
 from pgwire.give_way import give_way, paced, paced_iter
 from planner import statements as st
@@ -91,6 +92,11 @@ class Wants:
         made = self._catalog.type_by_oid(oid) if oid is not None else None
         if made is not None and made.chose(name):
             self.change(key_of(made))
+            self.array_of(schema, name)
+
+    def array_of(self, schema: str, name: str) -> None:
+        """Take the name that an array type over a type of this name will have, as things stand."""
+        self.keys[name_key(schema, array_name(self._catalog, schema, name))] = True
 
     def schema(self, name: str) -> None:
         """Rely on a schema, if it is there."""

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_EXTENSION_OID, SUPERUSER_OID, CommentDef, StoredKey, key_of
+from engine.catalog.type_names import array_name
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.create import target_schema
 from engine.ddl.extension_uses import dictionaries_of, drop_hanging, hanging, own_types
 from engine.ddl.text_search import check_free, check_new
-from engine.ddl.type_names import array_name
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.builtins.system import type_name

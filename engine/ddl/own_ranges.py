@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.type_names import array_name
 from engine.connection.portal import Command, Outcome
 from engine.ddl.create import target_schema
-from engine.ddl.type_names import array_name, check_free, make_room
+from engine.ddl.type_names import check_free, make_room
 from engine.ddl.types import new_type
 from engine.reads.plans import Plan
 from planner import statements as st

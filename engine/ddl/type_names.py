@@ -1,8 +1,4 @@
-"""Names of types: those of array types are chosen, and make room for what somebody calls so.
-
-CREATE TYPE a AS ENUM ()       array type _a
-CREATE TABLE _a (b int)        table _a; the array type of a is __a from then on
-"""
+"""Array types make room for what somebody calls as they are called (``engine.catalog.type_names``)."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.catalog.state import CatalogSnapshot
+from engine.catalog.type_names import array_name, is_type
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
@@ -31,22 +28,5 @@ async def make_room(session: Session, schema: str, name: str) -> None:
 
 def check_free(catalog: CatalogSnapshot, schema: str, name: str) -> None:
     """Raise SqlError 42710 where a type, or the row type of a relation, has the name already."""
-    if _is_type(catalog, schema, name):
+    if is_type(catalog, schema, name):
         raise SqlError("42710", f'type "{name}" already exists')
-
-
-def array_name(catalog: CatalogSnapshot, schema: str, name: str) -> str:
-    """Return the name of the array type over a new type: with as many underscores as make it unique."""
-    wanted = _clipped("_" + name)
-    while wanted == name or _is_type(catalog, schema, wanted):
-        wanted = _clipped("_" + wanted)
-    return wanted
-
-
-def _is_type(catalog: CatalogSnapshot, schema: str, name: str) -> bool:
-    relation = catalog.relation(schema, name)
-    return catalog.type_oid(schema, name) is not None or (relation is not None and relation.kind in "rvmp")
-
-
-def _clipped(name: str) -> str:
-    return name.encode()[:63].decode(errors="ignore")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_TYPE_OID, Stored, StoredKey, key_of, row_array_oid, row_type_oid
+from engine.catalog.type_names import array_name
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl import functions
@@ -38,7 +39,7 @@ from engine.ddl.members import named_role
 from engine.ddl.namings import Namings, check_dependencies
 from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.temporary import refuse_temporary_move
-from engine.ddl.type_names import array_name, check_free, make_room
+from engine.ddl.type_names import check_free, make_room
 from engine.ddl.uses import dependency, drop_use, uses_of
 from engine.reads.plans import Plan
 from pgwire.give_way import between, give_way, opening, openly, paced_iter, spaced
