@@ -17,8 +17,7 @@ from engine.catalog.stored import Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.ddl.dependency_walk import Address, Told, lines, told
 from engine.ddl.dependents import still_needed
-from engine.ddl.members import named_role
-from engine.ddl.temporary import refuse_temporary_move
+from engine.ddl.named_places import alter_named, schema_oid
 from engine.reads.plans import Plan, Replan
 from pgwire.give_way import openly, paced, paced_iter
 from planner import statements as st
@@ -43,13 +42,6 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 Params = tuple[Any, ...]
-
-
-def _schema_oid(session: Session, name: str) -> int:
-    schema = session.catalog.schema(name)
-    if schema is None:
-        raise SqlError("3F000", f'schema "{name}" does not exist')
-    return schema.oid
 
 
 def method_name(oid: int) -> str:
@@ -82,7 +74,7 @@ def _check_new(session: Session, class_oid: int, method: str, schema: str, name:
 def _new_family(session: Session, schema: str, name: str, method: str) -> OperatorFamilyDef:
     return OperatorFamilyDef(
         oid=session.db.allocate_oids(1),
-        schema_oid=_schema_oid(session, schema),
+        schema_oid=schema_oid(session, schema),
         schema=schema,
         name=name,
         owner=session.role_oid,
@@ -117,7 +109,7 @@ async def create_class(conn: Connection, plan: Plan, statement: st.CreateOpclass
     family = found if isinstance(found, OperatorFamilyDef) else _new_family(session, statement.schema, statement.name, method)  # fmt: skip
     made = OperatorClassDef(
         oid=session.db.allocate_oids(1),
-        schema_oid=_schema_oid(session, statement.schema),
+        schema_oid=schema_oid(session, statement.schema),
         schema=statement.schema,
         name=statement.name,
         owner=session.role_oid,
@@ -250,22 +242,15 @@ async def alter_opclass(conn: Connection, plan: Plan, statement: st.AlterOpclass
     """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42710, 42704."""
     session = conn.session
     found = opclass_of(session.catalog, statement.object)
-    if statement.owner is not None:
-        await session.view.change([replace(found, owner=named_role(session, statement.owner).oid)])
-        return Command(plan.bound.tag)
-    name, schema = statement.name or found.name, statement.schema or found.schema
-    if statement.schema == found.schema:
-        return Command(plan.bound.tag)
-    if schema != found.schema:
-        refuse_temporary_move(schema)
-    if session.catalog.opclass_named(found.class_oid, found.method, schema, name) is not None:
-        what, method = OPCLASS_WORDS[found.class_oid], method_name(found.method)
-        raise SqlError(
-            "42710", f'{what} "{name}" for access method "{method}" already exists in schema "{schema}"'
-        )
-    await session.view.change(
-        [replace(found, name=name, schema=schema, schema_oid=_schema_oid(session, schema))]
-    )
+
+    def check_free(schema: str, name: str) -> None:
+        if session.catalog.opclass_named(found.class_oid, found.method, schema, name) is not None:
+            what, method = OPCLASS_WORDS[found.class_oid], method_name(found.method)
+            raise SqlError(
+                "42710", f'{what} "{name}" for access method "{method}" already exists in schema "{schema}"'
+            )
+
+    await alter_named(session, found, statement, check_free)
     return Command(plan.bound.tag)
 
 

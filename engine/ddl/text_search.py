@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.state import CatalogSnapshot
@@ -18,8 +19,7 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
-from engine.ddl.members import named_role
-from engine.ddl.temporary import refuse_temporary_move
+from engine.ddl.named_places import alter_named, schema_oid
 from engine.reads.plans import Plan, Replan
 from pgwire.give_way import opening
 from planner import statements as st
@@ -51,13 +51,6 @@ def text_search_words(session: Session, item: TextSearchDef) -> str:
     return f"{SEARCH_NAMES[item.named_by]} {search_object_name(session, item)}"
 
 
-def _schema_oid(session: Session, name: str) -> int:
-    schema = session.catalog.schema(name)
-    if schema is None:
-        raise SqlError("3F000", f'schema "{name}" does not exist')
-    return schema.oid
-
-
 def check_new(session: Session, named_by: int, schema: str, name: str) -> None:
     """Raise SqlError 23505 where there is one of that name, as PostgreSQL notices by its index."""
     if session.catalog.text_search_named(named_by, schema, name) is not None:
@@ -65,7 +58,7 @@ def check_new(session: Session, named_by: int, schema: str, name: str) -> None:
         raise SqlError(
             "23505",
             f'duplicate key value violates unique constraint "{table}_{column}_index"',
-            detail=f"Key ({column}, {namespace})=({name}, {_schema_oid(session, schema)}) already exists.",
+            detail=f"Key ({column}, {namespace})=({name}, {schema_oid(session, schema)}) already exists.",
             schema="pg_catalog",
             table=table,
             constraint=f"{table}_{column}_index",
@@ -86,7 +79,7 @@ async def create_configuration(
         maps = copied.maps
     made = ConfigurationDef(
         oid=session.db.allocate_oids(1),
-        schema_oid=_schema_oid(session, statement.schema),
+        schema_oid=schema_oid(session, statement.schema),
         schema=statement.schema,
         name=statement.name,
         owner=session.role_oid,
@@ -104,7 +97,7 @@ async def create_dictionary(
     check_new(session, REGDICTIONARY, statement.schema, statement.name)
     made = DictionaryDef(
         oid=session.db.allocate_oids(1),
-        schema_oid=_schema_oid(session, statement.schema),
+        schema_oid=schema_oid(session, statement.schema),
         schema=statement.schema,
         name=statement.name,
         owner=session.role_oid,
@@ -194,18 +187,7 @@ async def alter_text_search(
     """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42710, 0A000 for PostgreSQL's own."""
     session = conn.session
     found = _changed(session, statement.object, "ALTER")
-    if statement.owner is not None:
-        await session.view.change([replace(found, owner=named_role(session, statement.owner).oid)])
-        return Command(plan.bound.tag)
-    name, schema = statement.name or found.name, statement.schema or found.schema
-    if statement.schema == found.schema:
-        return Command(plan.bound.tag)
-    if schema != found.schema:
-        refuse_temporary_move(schema)
-    check_free(session.catalog, found, schema, name)
-    await session.view.change(
-        [replace(found, name=name, schema=schema, schema_oid=_schema_oid(session, schema))]
-    )
+    await alter_named(session, found, statement, partial(check_free, session.catalog, found))
     return Command(plan.bound.tag)
 
 
