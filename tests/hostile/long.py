@@ -51,6 +51,8 @@ GROWN_BYTES: Final = 4 << 20
 TRIES: Final = 3
 WATCH_S: Final = 0.002
 WATCHED_S: Final = 30.0
+LOG_CHARACTERS: Final = 20_000
+WRONGLY_SAID: Final = "it said"
 BACKLOG: Final = 64 << 10
 """Bytes that a client reads in no time worth naming."""
 BOUNDED: Final = ("53200", "54000", "54001", "53400", "57014")
@@ -62,6 +64,7 @@ class Figures:
     """What a row came to. Times are wall times in milliseconds; -1 where the row has ended before.
 
     ``loop_ms`` and ``page_us``: what the machine took meanwhile (``machine.Speed``). ``tries``: how often the row was measured.
+    ``log``: the end of what the server logged meanwhile, of a row that said what none should or lost its server.
     """
 
     kind: str
@@ -77,11 +80,15 @@ class Figures:
     loop_ms: float
     page_us: float
     tries: int = 1
+    log: str = ""
 
     def better(self, other: Figures) -> Figures:
-        """Return the figures with fewer problems, these if both have as many, counting the tries of both."""
+        """Return the figures with fewer problems, these if both have as many, counting the tries of both.
+
+        A log is kept whichever is chosen: what a server said wrongly once is a fault of it, however well it did the next time.
+        """
         chosen = min(self, other, key=lambda one: one.problem.count(";") + bool(one.problem))
-        return replace(chosen, tries=self.tries + other.tries)
+        return replace(chosen, tries=self.tries + other.tries, log=self.log or other.log)
 
 
 class Sampler(threading.Thread):
@@ -194,6 +201,7 @@ class Stand:
     def run(self, kind: str, row: Row) -> Figures:
         """Run a row at its full size; a server that does not serve afterwards is replaced."""
         server = self._start()
+        logged = len(server.log())
         before = speed()
         sampler = Sampler(server.process.pid)
         self._tell("reset")
@@ -219,9 +227,13 @@ class Stand:
             round(cancel_ms, 1), round(timeout_ms, 1), sampler.peak >> 20, wrong,
             machine.loop_ms, machine.page_us,
         )  # fmt: skip
+        if not wrong:
+            found = replace(found, problem=judge(row, found, self.memory))
+        if wrong or WRONGLY_SAID in found.problem:
+            found = replace(found, log=server.log()[logged:][-LOG_CHARACTERS:])
         if wrong.startswith("lost") or not self._serves(server.port):
             self.close()
-        return found if wrong else replace(found, problem=judge(row, found, self.memory))
+        return found
 
     def _serves(self, port: int) -> bool:
         talk = Talk(port)
@@ -336,7 +348,7 @@ def judge(row: Row, found: Figures, memory: str) -> str:
     problems = []
     expected = () if row.expect == RUNS else tuple(row.expect.split())
     if row.talk is None and found.said not in (*expected, *BOUNDED):
-        problems.append(f"it said {found.said}")
+        problems.append(f"{WRONGLY_SAID} {found.said}")
     if found.longest_ms > WAIT_BOUND_MS:
         problems.append(f"others waited {found.longest_ms:.0f} ms")
     if found.cancel_ms > CANCEL_BOUND_MS:
