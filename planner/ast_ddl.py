@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.ast_dml import IndexElement
-from planner.ast_option import Option
+from planner.ast_option import ForeignOption, Option
 from planner.ast_query import Expression, Name, Node, QueryNode, TableRef, TypeName
 from planner.errors import Span
 
@@ -63,6 +63,7 @@ class ColumnDef(Node):
     collation_span: Span | None = None
     compression: str = ""
     using: Expression | None = None  # ALTER COLUMN TYPE ... USING
+    foreign_options: tuple[ForeignOption, ...] = ()  # OPTIONS (...)
 
     @property
     def dims(self) -> int:
@@ -122,7 +123,10 @@ class PartitionAction(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable(Node):
-    """CREATE TABLE. ``unsupported`` names refused clauses found (INHERITS ...); ``parent`` and ``bound``: PARTITION OF; ``of_type``: OF."""
+    """CREATE TABLE. ``unsupported`` names refused clauses found (INHERITS ...); ``parent`` and ``bound``: PARTITION OF; ``of_type``: OF.
+
+    ``server``, ``foreign_options``: of CREATE FOREIGN TABLE; "" for others.
+    """
 
     relation: TableRef
     elements: tuple[ColumnDef | Constraint | TableLike, ...]
@@ -136,6 +140,8 @@ class CreateTable(Node):
     parent: TableRef | None = None
     bound: PartitionBound | None = None
     of_type: TypeName | None = None
+    server: str = ""
+    foreign_options: tuple[ForeignOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,7 +288,7 @@ class AlterAction(Node):
     "drop constraint", "column default", "set not null", "drop not null", "alter column type", "change owner", "set rel options",
     ... (AlterTableType without its prefix). ``definition``: ColumnDef, Constraint, default expression, or None. ``word``: of
     SET STORAGE and SET COMPRESSION, the letter of REPLICA IDENTITY, whose index is the ``name``; ``number``: of an index's column; ``value``:
-    of SET STATISTICS; ``of_type``: of OF; ``parent``: of INHERIT.
+    of SET STATISTICS; ``of_type``: of OF; ``parent``: of INHERIT; ``foreign_options``: of OPTIONS.
     """
 
     kind: str
@@ -294,6 +300,7 @@ class AlterAction(Node):
     of_type: TypeName | None = None
     parent: TableRef | None = None
     options: tuple[Option, ...] = ()
+    foreign_options: tuple[ForeignOption, ...] = ()
     role: Role | None = None
     cascade: bool = False
     missing_ok: bool = False

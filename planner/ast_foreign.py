@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from planner.ast_ddl import Role
+from planner.ast_option import ForeignOption
 from planner.ast_query import Name, Node
-
-OptionAction: TypeAlias = Literal["add", "set", "drop"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignOption(Node):
-    """One of OPTIONS (...); ``value`` "" of what is dropped."""
-
-    name: str
-    value: str = ""
-    action: OptionAction = "add"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,9 @@
-"""AST of options: ``name [=] value`` of WITH (...), COPY, EXPLAIN, CREATE ROLE and others."""
+"""AST of options: ``name [=] value`` of WITH (...), COPY, EXPLAIN, CREATE ROLE and others; OPTIONS (...) of foreign data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from planner.ast_query import Expression, Node, TypeName
 
@@ -25,3 +25,15 @@ class Option(Node):
     name: str
     value: OptionValue = None
     namespace: str = ""
+
+
+OptionAction: TypeAlias = Literal["add", "set", "drop"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignOption(Node):
+    """One of OPTIONS (...); ``value`` "" of what is dropped."""
+
+    name: str
+    value: str = ""
+    action: OptionAction = "add"

@@ -10,7 +10,7 @@ Everything here is a walk over a bound statement: no catalog, no session.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from planner import ast, query
 from planner import statements as st
@@ -29,6 +29,12 @@ from planner.query import (
 from planner.statements import StatementClass
 from planner.types import SqlType
 from planner.walk import walk
+
+RUN: Final = (
+    st.QueryStatement, query.Insert, query.Update, query.Delete, query.Merge, st.WithChanges, st.DeclareCursor, st.Copy,
+    st.Subscribe, st.DeclareSubscribe, st.AcknowledgeSubscription, st.Call, st.MarkConstraints,
+)  # fmt: skip
+"""Statements that are run as they are bound."""
 
 # Functions that are volatile only in name: they change nothing and may run anywhere.
 _VOLATILE = "v"
@@ -172,7 +178,7 @@ def setting_spelling(name: str) -> str:
 
 _TAGS: dict[type, str] = {
     ast.Insert: "INSERT", ast.Update: "UPDATE", ast.Delete: "DELETE", ast.Copy: "COPY", ast.Merge: "MERGE",
-    ast.CreateTable: "CREATE TABLE", ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
+    ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
     ast.CreateSequence: "CREATE SEQUENCE", ast.AlterSequence: "ALTER SEQUENCE",
     ast.CreateDomain: "CREATE DOMAIN", ast.AlterDomain: "ALTER DOMAIN", ast.CreateEnum: "CREATE TYPE", ast.CreateComposite: "CREATE TYPE", ast.CreateRange: "CREATE TYPE", ast.AddEnumValue: "ALTER TYPE", ast.RenameEnumValue: "ALTER TYPE",
     ast.CommentOnFunction: "COMMENT", ast.CreateAggregate: "CREATE AGGREGATE",
@@ -215,6 +221,8 @@ def command_tag(node: ast.Node) -> str:
             return "CREATE MATERIALIZED VIEW"
         case ast.CreateTableAs():
             return "SELECT INTO" if node.select_into else "CREATE TABLE AS"
+        case ast.CreateTable():
+            return "CREATE FOREIGN TABLE" if node.server else "CREATE TABLE"
         case ast.AlterTable() | ast.SetSchema():
             return f"ALTER {node.what.upper()}"
         case ast.Rename():

@@ -1,4 +1,9 @@
-"""What ``postgresql_fdw_validator`` takes for options: what libpq did when it was written, by what they are of."""
+"""Options of foreign data: OPTIONS (...) to changes of options, and what ``postgresql_fdw_validator`` takes for one.
+
+    OPTIONS (SET host 'b', DROP port)    set host b; drop port
+
+The validator knows what libpq did when it was written, by what the options are of.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pgwire.give_way import paced
-from planner.catalog.foreign import PG_FOREIGN_SERVER, PG_USER_MAPPING, Options
+from planner import ast
+from planner.catalog.foreign import PG_FOREIGN_SERVER, PG_USER_MAPPING, Options, ServerDef
+from planner.catalog.protocol import Catalog
 from planner.errors import SqlError
+from planner.statements_foreign import OptionChanges
 
+PG_ATTRIBUTE: Final = 1249
 VALIDATOR: Final = 2316
 """The oid of the function, the one validator that there is."""
 
@@ -38,3 +47,41 @@ def check_options(validator: int, options: Options, class_oid: int) -> None:
     """Have a wrapper's validator look at options. Raises SqlError 42601."""
     if validator == VALIDATOR:
         check_names((name for name, _ in options), class_oid)
+
+
+def new_options(written: Sequence[ast.ForeignOption]) -> Options:
+    """Return the options of a new object. Raises SqlError 42710, 22023."""
+    return changed_options((), option_changes(written))
+
+
+def option_changes(written: Sequence[ast.ForeignOption]) -> OptionChanges:
+    """Return what OPTIONS (...) does, in its order."""
+    return tuple((option.action, option.name, option.value) for option in paced(written))
+
+
+def changed_options(options: Options, changes: OptionChanges) -> Options:
+    """Return options after changes, one by one. Raises SqlError 42710 (there already), 42704 (not there), 22023 (no name of one)."""
+    found = dict(options)
+    for action, name, value in paced(changes):
+        if action == "add":
+            if name in found:
+                raise SqlError("42710", f'option "{name}" provided more than once')
+            found[name] = value
+        elif name not in found:
+            raise SqlError("42704", f'option "{name}" not found')
+        elif action == "set":
+            found[name] = value
+        else:
+            del found[name]
+    for name in paced(tuple(found)):
+        if "=" in name:
+            raise SqlError("22023", f'invalid option name "{name}": must not contain "="')
+    return tuple(found.items())
+
+
+def server_named(catalog: Catalog, name: str) -> int:
+    """Return the oid of a server. Raises SqlError 42704."""
+    found = catalog.foreign_named(PG_FOREIGN_SERVER, name)
+    if not isinstance(found, ServerDef):
+        raise SqlError("42704", f'server "{name}" does not exist')
+    return found.oid

@@ -11,7 +11,7 @@ from planner.raw_reader import Raw, strings
 KINDS: Final = frozenset(
     {
         "access method", "cast", "collation", "conversion", "event trigger",
-        "foreign table", "language", "operator", "publication", "rule",
+        "language", "operator", "publication", "rule",
         "text search parser", "text search template",
     }
 )  # fmt: skip

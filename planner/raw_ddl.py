@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Literal
 
 from planner import ast
 from planner.errors import Span, SqlError
 from planner.raw_dml import DmlReader
+from planner.raw_foreign import foreign_options
 from planner.raw_function import function_name
 from planner.raw_option import large_object_number, object_word
 from planner.raw_query import without_into
@@ -75,8 +77,6 @@ class DdlReader(DmlReader):
         """Read a ColumnDef (its body)."""
         collation = body.get("collClause")
         type_name = body.get("typeName")
-        if "fdwoptions" in body:
-            raise self.refuse("OPTIONS of a column", body)
         if "storage_name" in body:  # newer than version 15; the word has no location of its own
             found = _STORAGE.search(self.text, self.offset(type_name["location"]) if type_name else 0)
             raise self.syntax_error(Span(*found.span()) if found else None)
@@ -88,6 +88,7 @@ class DdlReader(DmlReader):
             collation_span=self.span(collation) if collation else None,
             compression=body.get("compression", ""),
             using=self.optional(body.get("raw_default")),
+            foreign_options=foreign_options(body.get("fdwoptions")),
             span=self.span(body),
         )
 
@@ -127,6 +128,11 @@ class DdlReader(DmlReader):
             access_method=body.get("accessMethod", ""),
             unsupported=tuple([what for key, what in refused if key in body]),
         )
+
+    def _create_foreign_table(self, body: Raw) -> ast.Node:
+        made = self._create_table(body["base"])
+        assert isinstance(made, ast.CreateTable)
+        return replace(made, server=body["servername"], foreign_options=foreign_options(body.get("options")))
 
     def _partition_by(self, body: Raw) -> ast.PartitionBy:
         strategies: dict[str, Literal["r", "l", "h"]] = {"RANGE": "r", "LIST": "l", "HASH": "h"}
@@ -242,6 +248,7 @@ class DdlReader(DmlReader):
         kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", subtype).lower()
         definition: ast.Node | None = None
         options: tuple[ast.Option, ...] = ()
+        foreign: tuple[ast.ForeignOption, ...] = ()
         of_type: ast.TypeName | None = None
         word, name, value = "", body.get("name", ""), 0
         parent: ast.TableRef | None = None
@@ -273,7 +280,9 @@ class DdlReader(DmlReader):
                     definition = self._altered_constraint(inner)
                 elif key == "List":
                     items = inner.get("items", [])
-                    if items and all("DefElem" in item for item in items):
+                    if kind.endswith("generic options"):
+                        foreign = foreign_options(items)
+                    elif items and all("DefElem" in item for item in items):
                         options = self.options(items)
                 elif kind in ("column default", "cooked column default"):
                     definition = self.expr(raw)
@@ -288,6 +297,7 @@ class DdlReader(DmlReader):
             of_type=of_type,
             parent=parent,
             options=options,
+            foreign_options=foreign,
             role=None if role is None else self._role(role),
             cascade=body.get("behavior") == "DROP_CASCADE",
             missing_ok=body.get("missing_ok", False),

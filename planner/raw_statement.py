@@ -265,6 +265,7 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "AlterStatsStmt": raw_statistics.alter_statistics,
     "CreateFdwStmt": raw_foreign.create_wrapper,
     "AlterFdwStmt": raw_foreign.alter_wrapper,
+    "CreateForeignTableStmt": StatementReader._create_foreign_table,
     "CreateForeignServerStmt": raw_foreign.create_server,
     "AlterForeignServerStmt": raw_foreign.alter_server,
     "CreateUserMappingStmt": raw_foreign.create_mapping,

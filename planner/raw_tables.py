@@ -74,7 +74,6 @@ REFUSED = {
     "DropTableSpaceStmt": "DROP TABLESPACE",
     "AlterTableSpaceOptionsStmt": "ALTER TABLESPACE",
     "AlterTableMoveAllStmt": "ALTER TABLE ALL IN TABLESPACE",
-    "CreateForeignTableStmt": "CREATE FOREIGN TABLE",
     "CreatePublicationStmt": "CREATE PUBLICATION",
     "AlterPublicationStmt": "ALTER PUBLICATION",
     "CreateSubscriptionStmt": "CREATE SUBSCRIPTION",

@@ -26,6 +26,7 @@ from planner.acl import (
 )
 from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, SystemCatalog, TypeDef
 from planner.catalog.foreign import ServerDef, WrapperDef
+from planner.catalog.relation_kinds import SYSTEM_COLUMNED
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID, rows
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_TYPE, PG_PROC = 1259, 2615, 1262, 1247, 1255
@@ -71,7 +72,7 @@ def relation_acl(catalog: SystemCatalog, relation: RelationDef) -> tuple[AclItem
 
 def grantable_columns(relation: RelationDef) -> dict[int, str]:
     """Return the columns of a relation on which there are rights, system columns first, with their names."""
-    system = SYSTEM_COLUMNS if relation.kind in "rmpS" and not relation.virtual else {}
+    system = SYSTEM_COLUMNS if relation.kind in SYSTEM_COLUMNED and not relation.virtual else {}
     return system | {column.attnum: column.name for column in relation.live}
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner import ast
 from planner.catalog import RelationDef
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.composite import compose
 from planner.errors import JoinSpan, Span, SqlError
 from planner.facts import CID, OID, RECORD, TID, XID
@@ -366,7 +367,7 @@ class Scope:
                 span=span,
             )
             relation = item.relation
-            if relation is not None and not relation.virtual and relation.kind in "rvmp":
+            if relation is not None and not relation.virtual and relation.kind in ROW_TYPED:
                 made = self.context.env.row_type(relation.oid + 1)
             else:
                 made = self.context.env.row_type(item.row) if item.row else None

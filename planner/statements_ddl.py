@@ -204,7 +204,7 @@ class Rename:
 class Drop:
     """DROP of tables, views, indexes or schemas. ``names``: (schema, name), schema "" = search path."""
 
-    what: Literal["table", "view", "materialized view", "index", "sequence", "schema"]
+    what: Literal["table", "foreign table", "view", "materialized view", "index", "sequence", "schema"]
     names: tuple[tuple[str, str], ...]
     if_exists: bool
     cascade: bool

@@ -11,9 +11,11 @@ from typing import Any, Literal, TypeAlias
 
 from planner import ast
 from planner.catalog import ColumnDef, IndexMethod, PartitionBound, PartitionKey, SequenceDef
+from planner.catalog.foreign import Options
 from planner.catalog.statistics import StatisticsDef
 from planner.errors import Span
 from planner.query import Expr, QueryExpr
+from planner.statements_foreign import OptionChanges
 from planner.types import SqlType
 
 
@@ -48,6 +50,7 @@ class ColumnSpec:
     dims: int = 0
     storage: str = ""
     compression: str = ""
+    foreign_options: Options = ()  # of a foreign table's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,7 @@ class CheckSpec:
     sql: str
     columns: tuple[str, ...] = ()
     no_inherit: bool = False
+    not_valid: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +158,7 @@ class CreateTable:
     ``executed``: that is a prepared statement's.
     ``indexes``: copied ones that serve no constraint; ``statistics``: copied ones, without oids and names. ``parent``, ``bound``: of a partition, whose columns are the parent's.
     ``path``: the schemas in which late defaults look names up. ``of_type``: the composite type that gives it its columns.
+    ``server``, ``foreign_options``: of a foreign table, which is of that server; 0 for others.
     """
 
     schema: str
@@ -179,6 +184,8 @@ class CreateTable:
     commented: tuple[int, ...] = ()
     path: tuple[str, ...] = ()
     of_type: int = 0
+    server: int = 0
+    foreign_options: Options = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -444,6 +451,14 @@ class SetSchema:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetForeignOptions:
+    """OPTIONS (...) of a foreign table, or of a column of it: what is done with those there are. ``column`` "": the table's."""
+
+    column: str
+    changes: OptionChanges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetOfType:
     """OF and, with 0, NOT OF: the composite type that a table's columns are those of."""
 
@@ -480,6 +495,7 @@ AlterAction: TypeAlias = (
     | SetPersistence
     | SetSchema
     | SetOfType
+    | SetForeignOptions
 )
 
 

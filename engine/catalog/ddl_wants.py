@@ -85,6 +85,8 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             wants.foreign_keys(statement.foreign_keys)
             if statement.parent:
                 wants.parent(statement.parent)
+            if statement.server:
+                wants.rely(("foreign server", statement.server, 0))
         case st.CreateView():
             name = session.temp_schema if statement.persistence == "t" else statement.schema
             _create(wants, catalog, name, statement.name)

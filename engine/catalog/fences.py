@@ -47,6 +47,7 @@ from planner.catalog import (
 )
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
+from planner.catalog.relation_kinds import STORING
 from planner.errors import SqlError
 from planner.facts import INT8, PUBLIC_OID, TEXT, facts
 from planner.typefacts import FIRST_USER_OID
@@ -181,7 +182,7 @@ def _named(kind: str, oid: int, facts: _Facts) -> dict[str, Any]:
 
 def _relation(oid: int, facts: _Facts) -> RelationDef:
     kind: Any = facts.get("kind")
-    kind = kind if kind in ("v", "m", "S") else "r"
+    kind = kind if kind in ("v", "m", "S", "f") else "r"
     persistence: Any = facts.get("persistence")
     options = facts.get("options")
     below = _number(facts, "partition_of", 0)
@@ -271,7 +272,7 @@ _WORDS: Final[Mapping[type, str]] = {
     OperatorFamilyDef: "operator family", OperatorClassDef: "operator class",
     WrapperDef: "foreign-data wrapper", ServerDef: "server",
 }  # fmt: skip
-_RELATIONS: Final = {"v": "view", "m": "materialized view", "S": "sequence"}
+_RELATIONS: Final = {"v": "view", "m": "materialized view", "S": "sequence", "f": "foreign table"}
 
 
 def words(item: Stored) -> str:
@@ -373,7 +374,7 @@ def _lacks_timeline(
     item: RelationDef, found: Mapping[StoredKey, Stored], needs: dict[StoredKey, list[StoredKey]]
 ) -> str:
     """Note that a table needs its timeline, by name; return what it lacks where there is none of the name."""
-    if item.kind not in "rmp" or item.timeline == DEFAULT_TIMELINE:
+    if item.kind not in STORING or item.timeline == DEFAULT_TIMELINE:
         return ""
     for key, other in found.items():
         if isinstance(other, TimelineDef) and other.name == item.timeline:

@@ -16,8 +16,8 @@ from itertools import chain
 from typing import Any, Final
 
 from engine.catalog.stored import Stored
-from engine.catalog.type_owners import ROWS_OF
 from planner.catalog import RelationDef, TypeDef
+from planner.catalog.relation_kinds import ROW_TYPED
 from txn.slices import Slice
 
 OF_ENTRY: Final = 512
@@ -34,7 +34,7 @@ def kept_bytes(before: Stored | None, after: Stored | None, pause: Slice) -> Gen
     if before is None:
         return size
     if after is None and (
-        isinstance(before, TypeDef) or (isinstance(before, RelationDef) and before.kind in ROWS_OF)
+        isinstance(before, TypeDef) or (isinstance(before, RelationDef) and before.kind in ROW_TYPED)
     ):
         size += OF_TYPES
     taken_over = yield from _parts(after, pause)

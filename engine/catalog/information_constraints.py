@@ -9,6 +9,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.virtual import RowDict, by_name, of_each, relation
 from planner.builtins.system_definitions import constraint_text
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
+from planner.catalog.relation_kinds import TABLES
 from planner.rights import Rights
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _ACTION = {
 @of_each("information_schema.table_constraints", keys={"table_name": by_name})
 def table_constraints(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield constraints; NOT NULL columns appear as CHECK constraints, as the standard has it."""
+    if item.kind not in TABLES:
+        return
     common = {
         "constraint_catalog": session.database, "constraint_schema": item.schema,
         "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
@@ -47,12 +50,11 @@ def table_constraints(session: Session, item: RelationDef) -> Iterator[RowDict]:
             "is_deferrable": _yes(constraint.deferrable), "initially_deferred": _yes(constraint.deferred),
             **extra,
         }  # fmt: skip
-    if item.kind in "rp":
-        for column in item.live:
-            if column.not_null:
-                yield {
-                    **common, "constraint_name": _not_null_name(item, column), "constraint_type": "CHECK",
-                }  # fmt: skip
+    for column in item.live:
+        if column.not_null:
+            yield {
+                **common, "constraint_name": _not_null_name(item, column), "constraint_type": "CHECK",
+            }  # fmt: skip
 
 
 def _not_null_name(item: RelationDef, column: ColumnDef) -> str:
@@ -76,7 +78,7 @@ def check_constraints(session: Session) -> Iterator[RowDict]:
 @of_each("information_schema.check_constraints")
 def not_null_constraints(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield NOT NULL constraints."""
-    if item.kind in "rp":
+    if item.kind in TABLES:
         for column in item.live:
             if column.not_null:
                 yield {

@@ -25,6 +25,7 @@ from engine.catalog.virtual import RowDict, relation
 from planner.acl import DATABASE_OWNER, EVERYBODY, AclItem, default_acl
 from planner.catalog import ColumnDef
 from planner.catalog.foreign import MappingDef
+from planner.catalog.relation_kinds import STANDARD_TABLES
 from planner.facts import facts, rows
 from planner.rights import Rights, database_owner, foreign_acl, foreign_kind, function_acl, type_acl
 from planner.typefacts import element_of, format_type
@@ -219,7 +220,7 @@ def element_types(session: Session) -> Iterator[RowDict]:
             column = ColumnDef(attnum=1, name="", type=SqlType(made.base), collation=made.collation)
             yield from _element(session, made.schema, made.name, "DOMAIN", column)
     for item in catalog.all_relations():
-        for column in item.live if item.kind in "rvp" else ():
+        for column in item.live if item.kind in STANDARD_TABLES else ():
             yield from _element(
                 session, item.schema, item.name, "TABLE", replace(column, attnum=item.number(column.attnum))
             )

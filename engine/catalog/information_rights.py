@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from engine.catalog.virtual import RowDict, by_name, of_each
 from planner.acl import EVERYBODY, WORDS, AclItem
 from planner.catalog import RelationDef
+from planner.catalog.relation_kinds import STANDARD_TABLES
 from planner.rights import column_acl, relation_acl
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def _granted(session: Session, items: Iterable[AclItem]) -> Iterator[tuple[str, 
 
 
 def _privileges(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    if item.kind in "rvp":
+    if item.kind in STANDARD_TABLES:
         for grantor, grantee, privilege, option in _granted(session, relation_acl(session.catalog, item)):
             own = not item.virtual and grantee == _owner(session, item.owner)
             yield {
@@ -58,7 +59,7 @@ def role_table_grants(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 def _column_privileges(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    if item.kind in "rvp":
+    if item.kind in STANDARD_TABLES:
         whole = [g for g in _granted(session, relation_acl(session.catalog, item)) if g[2] in COLUMN_WORDS]
         for column in item.live:
             own = _granted(session, column_acl(session.catalog, item, column.attnum))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.virtual import RowDict, by_name, of_each, relation
@@ -14,6 +14,7 @@ from planner.bind.updatable import updatable_columns
 from planner.builtins.named_constants import as_literals_are, with_names
 from planner.builtins.system_definitions import shown_expression, view_text
 from planner.catalog import ColumnDef, RelationDef
+from planner.catalog.relation_kinds import STANDARD_TABLES, TABLES
 from planner.collations import collation_names, collation_of
 from planner.named_oids import relations_in_text
 from planner.typefacts import DEFAULT_COLLATION, FIRST_USER_OID, format_type, numeric_precision_scale
@@ -70,6 +71,9 @@ def _named_by_columns(catalog: CatalogSnapshot, item: RelationDef) -> list[int]:
     return [*named, *relations_read(catalog, item)]
 
 
+_TABLE_TYPES: Final = {"v": "VIEW", "f": "FOREIGN"}
+
+
 @relation("information_schema.schemata", "catalog")
 def schemata(session: Session) -> Iterator[RowDict]:
     """Yield schemata."""
@@ -83,12 +87,12 @@ def schemata(session: Session) -> Iterator[RowDict]:
 @of_each("information_schema.tables", keys={"table_name": by_name}, needs=relations_read, builtin=True)
 def tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield tables and views."""
-    if item.kind in "rvp":
-        kind = "VIEW" if item.kind == "v" else "LOCAL TEMPORARY" if item.persistence == "t" else "BASE TABLE"
+    if item.kind in STANDARD_TABLES:
+        kind = _TABLE_TYPES.get(item.kind, "BASE TABLE") if item.persistence != "t" else "LOCAL TEMPORARY"
         of = session.catalog.type_by_oid(item.of_type) if item.of_type else None
         yield {
             "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
-            "table_type": kind, "is_insertable_into": _yes(item.kind in "rp" or (item.kind == "v" and bool(updatable(session, item)))),
+            "table_type": kind, "is_insertable_into": _yes(item.kind in TABLES or (item.kind == "v" and bool(updatable(session, item)))),
             "is_typed": _yes(of is not None),
             "user_defined_type_catalog": None if of is None else session.database,
             "user_defined_type_schema": None if of is None else of.schema,
@@ -157,7 +161,7 @@ def type_columns(session: Session, column: ColumnDef) -> RowDict:
 @of_each("information_schema.columns", keys={"table_name": by_name}, needs=_named_by_columns, builtin=True)
 def columns(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield columns of tables and views."""
-    if item.kind in "rvp":
+    if item.kind in STANDARD_TABLES:
         assignable = (updatable(session, item) or ()) if item.kind == "v" else ()
         for column in item.live:
             yield {
@@ -166,7 +170,7 @@ def columns(session: Session, item: RelationDef) -> Iterator[RowDict]:
                 "column_default": None if column.generated else _default(session, item, column), "is_nullable": _yes(not (column.not_null or _domain_refuses_null(session, column))),
                 "udt_catalog": session.database, "dtd_identifier": str(item.number(column.attnum)),
                 "is_self_referencing": "NO", "is_generated": "ALWAYS" if column.generated else "NEVER",
-                "generation_expression": _default(session, item, column) if column.generated else None, "is_updatable": _yes(item.kind in "rp" or column.attnum in assignable),
+                "generation_expression": _default(session, item, column) if column.generated else None, "is_updatable": _yes(item.kind in TABLES or column.attnum in assignable),
                 **_identity(session, column), **_of_domain(session, column), **collation_columns(session, column),
             }  # fmt: skip
 

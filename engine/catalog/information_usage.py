@@ -23,6 +23,7 @@ from planner.bind.named_columns import column_named
 from planner.bind.query import bind_view
 from planner.bind.stored import stored_context, table_range
 from planner.catalog import Catalog, FunctionDef, RelationDef, TypeDef
+from planner.catalog.relation_kinds import CHECKED, STANDARD_TABLES
 from planner.facts import facts
 from planner.named_oids import named_oids, relations_in_text
 from planner.query import Insert, QueryExpr, RelationRange, Select, SetOp, SubqueryRange, Values, Var
@@ -60,7 +61,7 @@ def _view(session: Session, item: RelationDef) -> RowDict:
 
 
 def _counts(item: RelationDef) -> bool:
-    return item.kind in "rvp" and item.schema != "pg_catalog"
+    return item.kind in STANDARD_TABLES and item.schema != "pg_catalog"
 
 
 # --- which columns a query names --------------------------------------------------------------------
@@ -252,7 +253,7 @@ def column_column_usage(session: Session) -> Iterator[RowDict]:
     """Yield the columns from which generated columns are computed."""
     rights = _rights(session)
     for item in session.catalog.user_relations():
-        if item.kind not in "rp" or not any(c.generated for c in item.live) or not rights.owns(item.owner):
+        if item.kind not in CHECKED or not any(c.generated for c in item.live) or not rights.owns(item.owner):
             continue
         names = {
             column.attnum: column.name for column in item.live
@@ -270,7 +271,7 @@ def column_udt_usage(session: Session) -> Iterator[RowDict]:
     """Yield the types of columns that the user owns; of a domain what it is over."""
     rights = _rights(session)
     for item in session.catalog.all_relations():
-        for column in item.live if item.kind in "rvp" else ():
+        for column in item.live if item.kind in STANDARD_TABLES else ():
             made = session.catalog.type_by_oid(column.domain) if column.domain else None
             is_domain = made is not None and made.oid == column.domain  # else it is an array of one
             schema, name, owner = named_type(

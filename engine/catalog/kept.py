@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from engine.catalog.state import CatalogSnapshot
 from pgwire.give_way import paced_iter
 from planner.catalog import RelationDef
+from planner.catalog.relation_kinds import BY_QUERY
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -246,7 +247,7 @@ class KeptRows:
             return
         for number, item in enumerate(catalog.relations_by_oid.values()):
             self.of(session, catalog, item)
-            if number % STEP == STEP - 1 or item.kind in "vm":  # a view is bound, for some of its rows
+            if number % STEP == STEP - 1 or item.kind in BY_QUERY:  # a view is bound, for some of its rows
                 yield
 
     def part(self, session: Session, catalog: CatalogSnapshot) -> PartOfEach:

@@ -17,6 +17,7 @@ from engine.catalog.acl_texts import acl_texts
 from engine.catalog.builtin_relations import column_domains, virtual_relations
 from engine.catalog.counted import Figures
 from engine.catalog.dependency_rows import attrdef_oid
+from engine.catalog.pg_foreign import shown
 from engine.catalog.pg_row_types import row_types
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import (
@@ -43,6 +44,7 @@ from pgwire.codecs.registry import text_output
 from planner import facts as f
 from planner.acl import default_acl
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, SchemaDef
+from planner.catalog.relation_kinds import BY_QUERY, FILED, STORING, SYSTEM_COLUMNED, TABLES
 from planner.collations import collation_of
 from planner.opclass import METHOD_OIDS, class_oid, kept_type, partition_classes
 from planner.partition import bound_text
@@ -69,7 +71,7 @@ def builtin_classes(session: Session) -> Iterator[RowDict]:
 
 
 def _counted_table(item: RelationDef) -> int:
-    return item.oid if item.kind in "rmp" else item.table_oid
+    return item.oid if item.kind in STORING else item.table_oid
 
 
 def _counts(rows: int, row_ids: int) -> RowDict:
@@ -91,7 +93,7 @@ def pg_class(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 def _class_row(session: Session, item: RelationDef) -> RowDict:
     is_index = item.kind == "i"
-    is_table = item.kind in "rmp"
+    is_table = item.kind in STORING
     rows = 0.0 if is_index or (is_table and not item.virtual) else -1.0  # counted by ``CountedRows``
     table = session.catalog.relation_by_oid(item.table_oid) if is_index else None
     index = None if table is None else next(i for i in table.indexes if i.oid == item.oid)
@@ -105,14 +107,14 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,
         "reltype": row_types(item)[0], "reloftype": item.of_type, "relowner": item.owner,
         "relam": METHOD_OIDS.get(method or "", HEAP_AM if is_table and item.kind != "p" else 0),
-        "relfilenode": 0 if item.kind in "vcp" else item.oid, "reltuples": rows,
+        "relfilenode": item.oid if item.kind in FILED else 0, "reltuples": rows,
         "relispartition": bool(item.partition_of) or is_part,
         "relpartbound": _bound_text(session, item), "relhassubclass": has_parts,
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
         "relhastriggers": has_triggers(session, item),
         "relrowsecurity": item.row_security, "relforcerowsecurity": item.force_row_security,
         "relpersistence": item.persistence, "relkind": "I" if table is not None and table.kind == "p" else item.kind, "relnatts": len(item.numbers),
-        "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind in "vm",
+        "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind in BY_QUERY,
         "relispopulated": item.populated, "relreplident": item.replica_identity if is_table and not item.virtual else "n",
         "relfrozenxid": 3 if is_table and item.kind != "p" else 0,
         "relminmxid": 1 if is_table and item.kind != "p" else 0,
@@ -157,7 +159,7 @@ def pg_inherits(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 def has_triggers(session: Session, item: RelationDef) -> bool:
     """Tell whether a table has triggers; in PostgreSQL foreign keys are triggers, too."""
-    if item.kind not in "rp":
+    if item.kind not in TABLES:
         return bool(item.triggers)
     return bool(item.triggers or item.foreign_keys or references_to(session.catalog, item))
 
@@ -225,7 +227,7 @@ def _missing(item: RelationDef, column: ColumnDef, session: Session | None) -> s
 def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = None) -> Iterator[RowDict]:
     domains = column_domains()
     for item in relations:
-        if item.kind in "rmpS":
+        if item.kind in SYSTEM_COLUMNED:
             for name, oid, number in _SYSTEM_COLUMNS:
                 length, by_value, align, storage = storage_of(oid)
                 yield {
@@ -264,6 +266,7 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                 "attidentity": column.identity, "attgenerated": "" if dropped or item.kind == "i" else column.generated,
                 "attacl": _column_acl(item, column.attnum, acls),
                 "attoptions": tuple([f"{name}={text}" for name, text in column.options.items()]) or None,
+                "attfdwoptions": shown(column.foreign_options),
             }  # fmt: skip
 
 

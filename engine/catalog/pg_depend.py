@@ -16,7 +16,12 @@ from engine.catalog.information_usage import columns_named
 from engine.catalog.referred import by_referred, by_referred_in_views
 from engine.catalog.rule_text import NOTHING, select_rule
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_NAMESPACE_OID
+from engine.catalog.stored import (
+    PG_CLASS_OID,
+    PG_CONSTRAINT_OID,
+    PG_FOREIGN_SERVER_OID,
+    PG_NAMESPACE_OID,
+)
 from engine.catalog.virtual import RowDict, by_oid, of_each
 from planner.bind.generated import columns_used, stored_generation
 from planner.bind.index import index_keys
@@ -24,6 +29,7 @@ from planner.bind.query import bind_view
 from planner.bind.sequence import relations_of_default
 from planner.bind.stored import bind_check, stored_context
 from planner.catalog import ColumnDef, IndexDef, RelationDef
+from planner.catalog.relation_kinds import BY_QUERY
 from planner.errors import SqlError
 from planner.named_oids import relations_in_text
 
@@ -77,6 +83,8 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     for attnum in item.partition_key.attnums if item.partition_key is not None else ():
         if attnum:
             yield depends(PG_CLASS_OID, item.oid, PG_CLASS_OID, item.oid, "i", sub=attnum)
+    if item.server:
+        yield depends(PG_CLASS_OID, item.oid, PG_FOREIGN_SERVER_OID, item.server, "n")
     if item.partition_of:
         yield depends(PG_CLASS_OID, item.oid, PG_CLASS_OID, item.partition_of, "a")
     owner = item.sequence
@@ -115,13 +123,13 @@ def _columns_of_generated(session: Session, table: RelationDef, column: ColumnDe
 
 
 def _reads(catalog: CatalogSnapshot, item: RelationDef) -> list[int]:
-    return relations_read(catalog, item) if item.kind in "vm" else []
+    return relations_read(catalog, item) if item.kind in BY_QUERY else []
 
 
 @of_each("pg_depend", keys={"refobjid": by_referred_in_views}, needs=_reads)
 def views_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of views' rules: on their view, the columns that they read, and the primary keys that their groups rely on."""
-    if item.kind not in "vm":
+    if item.kind not in BY_QUERY:
         return
     rule, catalog = rewrite_oid(item.oid), session.catalog
     for kind in "in":  # as what belongs to it, and as what names it
@@ -143,7 +151,7 @@ def views_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
 @of_each("pg_rewrite", keys={"ev_class": by_oid}, needs=_reads)
 def pg_rewrite(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_rewrite: the _RETURN rule of each view."""
-    if item.kind in "vm":
+    if item.kind in BY_QUERY:
         action = NOTHING  # as long as it reads what is not there any more, or in another form
         with suppress(SqlError):
             query = bind_view(stored_context(session.catalog, item.view_sql, item.view_path), item)

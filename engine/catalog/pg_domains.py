@@ -17,6 +17,7 @@ from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
 from planner.builtins.system_definitions import domain_constraint_text, shown_value
 from planner.catalog import ColumnDef, TypeDef
+from planner.catalog.relation_kinds import STANDARD_TABLES
 from planner.domains import base_type
 from planner.rights import Rights
 from planner.typefacts import FIRST_USER_OID, element_of, format_type
@@ -188,7 +189,7 @@ def domain_udt_usage(session: Session) -> Iterator[RowDict]:
 def column_domain_usage(session: Session) -> Iterator[RowDict]:
     """Yield the columns of domains that the user owns."""
     for item in session.catalog.user_relations():
-        if item.kind not in "rvp":
+        if item.kind not in STANDARD_TABLES:
             continue
         for column in item.live:
             made = session.catalog.type_by_oid(column.domain) if column.domain else None

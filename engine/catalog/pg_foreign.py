@@ -1,4 +1,4 @@
-"""Foreign data in pg_catalog and information_schema: wrappers, servers, user mappings, their options and dependencies.
+"""Foreign data in pg_catalog and information_schema: wrappers, servers, user mappings, tables, their options and dependencies.
 
 Options are shown to whom PostgreSQL's views show them; the catalogs themselves say all, pg_user_mapping to superusers alone.
 """
@@ -6,7 +6,7 @@ Options are shown to whom PostgreSQL's views show them; the catalogs themselves 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from engine.catalog.acl_texts import acl_of
 from engine.catalog.dependency_rows import depends
@@ -15,7 +15,8 @@ from engine.catalog.stored import (
     PG_FOREIGN_SERVER_OID,
     PG_USER_MAPPING_OID,
 )
-from engine.catalog.virtual import RowDict, relation
+from engine.catalog.virtual import RowDict, by_oid, of_each, relation
+from planner.catalog import ColumnDef, RelationDef
 from planner.catalog.foreign import MappingDef, Options, ServerDef, WrapperDef
 from planner.rights import Rights
 
@@ -100,6 +101,13 @@ def pg_user_mappings(session: Session) -> Iterator[RowDict]:
             "usename": _role(session, item.owner, "public"),
             "umoptions": shown(item.options) if open_ or rights.superuser else None,
         }  # fmt: skip
+
+
+@of_each("pg_foreign_table", keys={"ftrelid": by_oid})
+def pg_foreign_table(session: Session, item: RelationDef) -> Iterator[RowDict]:
+    """Yield pg_foreign_table."""
+    if item.server:
+        yield {"ftrelid": item.oid, "ftserver": item.server, "ftoptions": shown(item.foreign_options)}
 
 
 @relation("pg_depend", "catalog")
@@ -224,3 +232,79 @@ def user_mapping_options(session: Session) -> Iterator[RowDict]:
         for name, value in item.options:
             told = value if own or rights.superuser else None
             yield {**row, "option_name": name, "option_value": told}
+
+
+_OF_COLUMNS: Final = "arwx"
+
+
+def _some_right(rights: Rights, table: RelationDef) -> bool:
+    return (
+        rights.owns(table.owner)
+        or rights.relation(table, _OF_COLUMNS + "dDt")
+        or any(_some_right_on(rights, table, column) for column in table.live)
+    )
+
+
+def _some_right_on(rights: Rights, table: RelationDef, column: ColumnDef) -> bool:
+    return rights.owns(table.owner) or rights.column(table, column.attnum, _OF_COLUMNS)
+
+
+def _shown_tables(session: Session) -> Iterator[tuple[RelationDef, RowDict]]:
+    rights = Rights(session.rights_catalog, session.role)
+    for item in session.catalog.user_relations():
+        server = session.catalog.foreign_by_oid(item.server) if item.server else None
+        if isinstance(server, ServerDef) and _some_right(rights, item):
+            yield item, {
+                "foreign_table_catalog": session.database, "foreign_table_schema": item.schema, "foreign_table_name": item.name,
+                "foreign_server_catalog": session.database, "foreign_server_name": server.name,
+            }  # fmt: skip
+
+
+_TABLE: Final = ("foreign_table_catalog", "foreign_table_schema", "foreign_table_name")
+
+
+@relation("information_schema.foreign_tables", "session")
+def foreign_tables(session: Session) -> Iterator[RowDict]:
+    """Yield the foreign tables that the user may use."""
+    return (row for _, row in _shown_tables(session))
+
+
+@relation("information_schema._pg_foreign_tables", "session")
+def _pg_foreign_tables(session: Session) -> Iterator[RowDict]:
+    for item, row in _shown_tables(session):
+        owner = _role(session, item.owner)
+        yield {**row, "ftoptions": shown(item.foreign_options), "authorization_identifier": owner}
+
+
+@relation("information_schema.foreign_table_options", "session")
+def foreign_table_options(session: Session) -> Iterator[RowDict]:
+    """Yield their options."""
+    for item, row in _shown_tables(session):
+        named = {name: row[name] for name in _TABLE}
+        yield from ({**named, **option} for option in _each(item.foreign_options))
+
+
+@relation("information_schema.column_options", "session")
+def column_options(session: Session) -> Iterator[RowDict]:
+    """Yield the options of their columns."""
+    rights = Rights(session.rights_catalog, session.role)
+    for item in session.catalog.user_relations():
+        for column in item.live if item.server else ():
+            if column.foreign_options and _some_right_on(rights, item, column):
+                named = {
+                    "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
+                    "column_name": column.name,
+                }  # fmt: skip
+                yield from ({**named, **option} for option in _each(column.foreign_options))
+
+
+@relation("information_schema._pg_foreign_table_columns", "session")
+def _pg_foreign_table_columns(session: Session) -> Iterator[RowDict]:
+    rights = Rights(session.rights_catalog, session.role)
+    for item in session.catalog.user_relations():
+        for column in item.live if item.server else ():
+            if _some_right_on(rights, item, column):
+                yield {
+                    "nspname": item.schema, "relname": item.name, "attname": column.name,
+                    "attfdwoptions": shown(column.foreign_options),
+                }  # fmt: skip

@@ -33,6 +33,7 @@ from planner.bind.calls import proc_fact
 from planner.bind.functions import body_statements
 from planner.bind.text_search import CLASSES
 from planner.catalog import ColumnDef, FunctionDef, RelationDef
+from planner.catalog.relation_kinds import BY_QUERY
 from planner.domains import base_oid
 from planner.errors import SqlError
 from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
@@ -138,7 +139,7 @@ def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of views, defaults, generated columns, constraints, indexes and keys of partitions: on functions and on what they name."""
     if item.kind == "i":
         return  # with its table
-    if item.kind in "vm":
+    if item.kind in BY_QUERY:
         for of, oid in _named(session, item.view_sql):
             yield depends(PG_REWRITE_OID, rewrite_oid(item.oid), of, oid)
     for column in item.live:

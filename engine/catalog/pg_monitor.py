@@ -15,6 +15,7 @@ from pgwire.codecs.zone import ABBREVIATIONS, abbreviation_offset_at, names
 from pgwire.give_way import give_way
 from planner.builtins.named_constants import as_literals_are, with_names
 from planner.builtins.system_definitions import reader_of, view_text
+from planner.catalog.relation_kinds import STORING, TABLES
 from planner.deparse import index_definition
 from planner.named_oids import relations_in_text
 from planner.rights import Rights
@@ -54,7 +55,7 @@ def pg_settings(session: Session) -> Iterator[RowDict]:
 @of_each("pg_tables", keys={"tablename": by_name}, builtin=True)
 def pg_tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_tables."""
-    if item.kind in "rp":
+    if item.kind in TABLES:
         yield {
             "schemaname": item.schema, "tablename": item.name,
             "tableowner": _owner(session, item.owner), "hasindexes": bool(item.indexes),
@@ -165,7 +166,7 @@ def pg_hba_file_rules(session: Session) -> Iterator[RowDict]:
 
 def _table_stats(session: Session, *, system: bool, user: bool) -> Iterator[RowDict]:
     for item in session.catalog.all_relations():
-        if item.kind in "rmp" and ((item.virtual and system) or (not item.virtual and user)):
+        if item.kind in STORING and ((item.virtual and system) or (not item.virtual and user)):
             rows = 0 if item.virtual else session.system.row_estimate(item.oid)
             asked_us, by_itself_us = session.system.analyzed_us(item.oid)
             vacuumed_us, vacuums = session.system.vacuumed(item.oid)
@@ -205,7 +206,7 @@ def _register_families() -> None:
 
 def _shown(name: str, item: RelationDef) -> bool:
     """Tell whether a view of the all/user/sys family shows a relation."""
-    return item.kind in "rmp" and ("_all_" in name or item.virtual == ("_sys_" in name))
+    return item.kind in STORING and ("_all_" in name or item.virtual == ("_sys_" in name))
 
 
 _KEYS = {"relid": by_oid, "relname": by_name}

@@ -20,6 +20,7 @@ from engine.catalog.stored import FIRST_OWN_RELATION, row_array_oid, row_type_oi
 from engine.catalog.virtual import RowDict, by_oid, by_row_type, by_type_name, of_each, relation
 from planner import facts as f
 from planner.catalog import RelationDef
+from planner.catalog.relation_kinds import COLUMNED
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -46,7 +47,7 @@ def row_types(item: RelationDef) -> tuple[int, int]:
         return _virtual_row_types(item)
     if item.kind == "c":  # its oid is the third of a composite type's
         return item.oid - 2, item.oid - 1
-    return (0, 0) if item.kind in "iS" else (row_type_oid(item.oid), row_array_oid(item.oid))
+    return (0, 0) if item.kind not in COLUMNED else (row_type_oid(item.oid), row_array_oid(item.oid))
 
 
 def _virtual_row_types(item: RelationDef) -> tuple[int, int]:

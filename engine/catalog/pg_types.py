@@ -11,6 +11,7 @@ from engine.catalog.referred import by_referred_type
 from engine.catalog.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID, row_array_oid, row_type_oid
 from engine.catalog.virtual import RowDict, of_each, relation
 from planner.catalog import FIRST_RANK, RelationDef, TypeDef
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def types_depend(session: Session) -> Iterator[RowDict]:
 @of_each("pg_depend", keys={"refobjid": by_referred_type})
 def columns_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of columns: on users' types; of row types: on their relations."""
-    if item.kind in "rvmp":
+    if item.kind in ROW_TYPED:
         row = row_type_oid(item.oid)
         yield depends(PG_TYPE_OID, row, PG_CLASS_OID, item.oid, "i")
         yield depends(PG_TYPE_OID, row_array_oid(item.oid), PG_TYPE_OID, row, "i")

@@ -51,6 +51,7 @@ from planner.catalog import (
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import FamilyMember, OperatorClassDef, OperatorFamilyDef
 from planner.catalog.policy import PolicyDef
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
 from planner.named_oids import needed_oids, used_oids
@@ -198,16 +199,16 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
         **_PLACED,
         **_all(
             _nothing, "kind", "row_security", "force_row_security", "keys_off", "version", "virtual", "view_path",
-            "persistence", "options", "populated", "source_oid", "replica_identity",
+            "persistence", "options", "populated", "source_oid", "replica_identity", "foreign_options",
         ),
         **_all(_parts, "columns", "indexes", "constraints", "triggers", "policies", "statistics"),
-        **_all(_oid, "table_oid", "partition_of", "of_type"),
+        **_all(_oid, "table_oid", "partition_of", "of_type", "server"),
         "view_sql": _text, "depends_on": _oids, "sequence": _part, "partition_key": _part, "bound": _part,
     },
     ColumnDef: {
         **_all(
             _nothing, "attnum", "name", "not_null", "dropped", "missing_value", "collation", "storage", "compression",
-            "statistics", "options", "identity", "generated", "hidden", "dims",
+            "statistics", "options", "identity", "generated", "hidden", "dims", "foreign_options",
         ),
         "type": _type, "default_sql": _text, "domain": _oid,
     },
@@ -333,7 +334,7 @@ def identities(item: Stored) -> Iterator[int]:
     match item:
         case RelationDef():
             yield item.oid
-            if item.kind in "rvmp":
+            if item.kind in ROW_TYPED:
                 yield from (row_type_oid(item.oid), row_array_oid(item.oid))
             yield from (index.oid for index in item.indexes)
             yield from (constraint.oid for constraint in item.constraints)

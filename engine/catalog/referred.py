@@ -15,6 +15,7 @@ from typing import Any, cast
 from engine.catalog.state import CatalogSnapshot
 from pgwire.give_way import give_way
 from planner.catalog import RelationDef
+from planner.catalog.relation_kinds import BY_QUERY, COLUMNED
 from planner.named_oids import relations_in_text, used_oids
 from planner.typefacts import FIRST_USER_OID, element_of
 
@@ -138,10 +139,10 @@ def _readers(catalog: CatalogSnapshot) -> Mapping[int, Sequence[RelationDef]]:
     if known is None:
         found: dict[int, list[RelationDef]] = {}
         for item in _made(catalog):
-            if item.kind in "iS":
+            if item.kind not in COLUMNED:
                 continue
             oids = [oid for c in item.columns if c.default_sql for oid in relations_in_text(c.default_sql)]
-            if item.kind in "vm":
+            if item.kind in BY_QUERY:
                 oids += (*item.depends_on, *relations_in_text(item.view_sql))
             for oid in dict.fromkeys(oids):
                 found.setdefault(oid, []).append(item)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from engine.catalog.indexes import grouped
 from pgwire.give_way import paced_iter
 from planner.catalog import ConstraintDef, RelationDef
+from planner.catalog.relation_kinds import STORING
 from planner.catalog.statistics import StatisticsDef
 from planner.typefacts import FIRST_USER_OID
 
@@ -80,7 +81,7 @@ def with_made_types(
     for item in gone:
         after.pop(item.oid, None)
     for item in made:
-        if item.kind in "rmp" and any(c.declared.oid >= FIRST_USER_OID for c in item.stored_columns):
+        if item.kind in STORING and any(c.declared.oid >= FIRST_USER_OID for c in item.stored_columns):
             after[item.oid] = item
     return after
 

@@ -56,7 +56,7 @@ from engine.catalog.stored import (
     row_type_oid,
     same_names,
 )
-from engine.catalog.type_owners import ROWS_OF, own
+from engine.catalog.type_owners import own
 from engine.catalog.user_types import register, register_rows_of, row_shape, with_enums
 from pgwire.codecs.composite import RowShape
 from pgwire.codecs.user_types import UserTypes
@@ -82,6 +82,7 @@ from planner.catalog import (
 )
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.catalog.policy import PolicyDef
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.catalog.trigger import TriggerDef
 from planner.extensions import PLPGSQL
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID
@@ -399,7 +400,7 @@ class CatalogSnapshot(FindsNamed):
         """Return the relation whose row type has this oid; True with it for the array type over that."""
         for distance, array in ((1, False), (2, True)):
             relation = self._by_oid.get(oid - distance)
-            if relation is not None and relation.kind in "rvmp" and not relation.virtual:
+            if relation is not None and relation.kind in ROW_TYPED and not relation.virtual:
                 return relation, array
         return None
 
@@ -545,7 +546,7 @@ class CatalogSnapshot(FindsNamed):
         relations, types = left.pop(RelationDef, []), left.pop(TypeDef, [])
         new_relations, new_types = came.pop(RelationDef, []), came.pop(TypeDef, [])
         for relation in pace(new_relations):
-            if relation.kind in ROWS_OF:  # there may be domains over the types of its rows
+            if relation.kind in ROW_TYPED:  # there may be domains over the types of its rows
                 register_rows_of(row_type_oid(relation.oid), row_array_oid(relation.oid))
         for type_ in pace(sorted(new_types, key=lambda t: t.oid)):  # what a domain is over was made before it
             register(type_)
@@ -578,7 +579,7 @@ class CatalogSnapshot(FindsNamed):
 
     def _turn_relations(self, gone: Iterable[RelationDef], made: Iterable[RelationDef]) -> None:
         for item in made:
-            if item.kind in ROWS_OF:
+            if item.kind in ROW_TYPED:
                 own(item)
                 row, array = row_type_oid(item.oid), row_array_oid(item.oid)
                 register_rows_of(row, array, item.name, "_" + item.name)

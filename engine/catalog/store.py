@@ -33,7 +33,6 @@ from engine.catalog.stored import (
     row_array_oid,
     row_type_oid,
 )
-from engine.catalog.type_owners import ROWS_OF
 from engine.catalog.user_types import register, register_rows_of
 from engine.eager import settle
 from pgwire.codecs.registry import text_input, text_output
@@ -57,6 +56,7 @@ from planner.catalog import (
 )
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.parse import is_sql
 from txn.api import Transaction
 from txn.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec
@@ -252,7 +252,7 @@ def know_types(rows: Iterable[Sequence[Any]]) -> None:
         try:
             if local == "type":
                 types.append(decode((kind, oid, sub), body))
-            elif local == "relation" and _kind_of(body) in ROWS_OF:
+            elif local == "relation" and _kind_of(body) in ROW_TYPED:
                 register_rows_of(row_type_oid(oid), row_array_oid(oid))
         except Unread:
             continue  # who reads the row says so

@@ -7,13 +7,14 @@ CREATE TABLE _a (b int)        table _a; the array type of a is __a from then on
 from __future__ import annotations
 
 from planner.catalog import Catalog
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.long_names import cut
 
 
 def is_type(catalog: Catalog, schema: str, name: str) -> bool:
     """Tell whether a user's type, or the row type of a relation, has a name."""
     relation = catalog.relation(schema, name)
-    return catalog.type_oid(schema, name) is not None or (relation is not None and relation.kind in "rvmp")
+    return catalog.type_oid(schema, name) is not None or (relation is not None and relation.kind in ROW_TYPED)
 
 
 def array_name(catalog: Catalog, schema: str, name: str) -> str:

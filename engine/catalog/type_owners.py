@@ -22,6 +22,7 @@ from pgwire.codecs import register as codecs
 from pgwire.release import mind_long
 from planner.builtins.registry import forget_constructor
 from planner.catalog import RelationDef, TypeDef
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.composite import forget_typed
 from planner.domains import forget_domain
 from planner.facts import forget_type
@@ -30,8 +31,6 @@ from txn.slices import Slice
 
 Definition: TypeAlias = RelationDef | TypeDef
 
-ROWS_OF: Final = frozenset("rvmp")
-"""Kinds of relations that have a row type."""
 AT_ONCE: Final = 512
 """Definitions whose types are forgotten in one slice, at most."""
 
@@ -73,7 +72,7 @@ def _types_of(item: Definition) -> tuple[int, ...]:
     """Return the oids of the types that come with a definition, and of the functions that come with these."""
     if isinstance(item, TypeDef):
         return () if item.kind == "b" else tuple(item.family)  # an extension's are known without being there
-    if item.kind in ROWS_OF and not item.virtual:
+    if item.kind in ROW_TYPED and not item.virtual:
         return row_type_oid(item.oid), row_array_oid(item.oid)
     return ()
 

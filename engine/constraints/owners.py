@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.constraints.foreign_key import ForeignKey
 from engine.constraints.reference_texts import child_text, parent_text
-from engine.ddl.kinds import KIND_WORDS
 from planner.catalog import RelationDef
+from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.errors import SqlError
 from planner.rights import Rights
 
@@ -81,4 +81,4 @@ def _refused(
     may_write = rights.relation(table, "d") if letter == "d" else rights.columns(table, written, letter)
     if may_write and rights.columns(table, read, "r"):
         return None
-    return KIND_WORDS[table.kind], table.name
+    return RELATION_KINDS[table.kind].word, table.name

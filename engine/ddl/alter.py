@@ -27,10 +27,19 @@ from engine.ddl.alter_columns import (
 )
 from engine.ddl.dependents import still_needed
 from engine.ddl.drop import described, drop_relations, notice_cascade, table_of
+from engine.ddl.foreign_parts import with_options
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.members import named_role
-from engine.ddl.partitions import attach, attach_index, check_keys, detach, inherit_below, stands_alone
+from engine.ddl.partitions import (
+    attach,
+    attach_index,
+    check_keys,
+    detach,
+    inherit_below,
+    refuse_keys_over_foreign,
+    stands_alone,
+)
 from engine.ddl.policies import set_row_security
 from engine.ddl.rewrite import RowCheck, store_definition, validate_checks
 from engine.ddl.roles import shown_name
@@ -72,6 +81,8 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
             raise RuntimeError("the altered relation is gone")
         if not isinstance(action, st.SetSchema):  # which changes a name
             refuse_change(session, relation, "ALTER TABLE")
+        if relation.kind == "p" and isinstance(action, st.AddKey) and not statement.only:
+            refuse_keys_over_foreign(session, relation, key=True)
         await _apply(session, plan, relation, action)
         # what is not a CHECK goes from partitions by what depends on it; a CHECK is refused to go from one alone
         if relation.kind == "p" and (not statement.only or isinstance(action, st.DropConstraint)):
@@ -218,6 +229,8 @@ async def _apply(session: Session, plan: Plan, relation: RelationDef, action: st
             await _set_persistence(session, relation, action.persistence)
         case st.SetSchema():
             await _set_schema(session, relation, action.schema)
+        case st.SetForeignOptions():
+            await store_definition(session, with_options(session, relation, action))
         case st.SetOfType():
             await session.view.change(
                 [replace(relation, of_type=action.type, version=session.db.next_catalog_version())]
@@ -365,6 +378,8 @@ async def _check_committed(session: Session, relation: RelationDef, constraint: 
 async def _check_existing(
     session: Session, relation: RelationDef, constraint: ConstraintDef, reader: Transaction | None
 ) -> None:
+    if not relation.stored:
+        return
     if reader is None:  # what is found must stay so until the commit
         await settle(session.block.ensure_txn().lock_table(ShardId(relation.oid), "S"))
         session.block.ensure_txn().next_statement()

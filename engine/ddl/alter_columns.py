@@ -57,6 +57,7 @@ from planner.bind.index import dropped_column, rebound_indexes, with_hidden, wit
 from planner.bind.statistics import retyped_statistics
 from planner.bind.stored import column_default, stored_default
 from planner.catalog import ColumnDef, IndexDef, RelationDef
+from planner.catalog.relation_kinds import BY_QUERY
 from planner.classify import is_volatile
 from planner.domain_checks import demand
 from planner.domains import domain_named, plain_type
@@ -96,7 +97,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
     if spec.default is None and not spec.generated:
         slot = replace(slot, type=plain_type(spec.type), domain=domain_named(spec.type))
         spec = replace(spec, default=column_default(slot, session.catalog))  # that of its domain, if any
-    if spec.default is not None or spec.generated:
+    if relation.stored and (spec.default is not None or spec.generated):
         refuse_held_rows(session.catalog, relation)
     missing: Any = None
     volatile = spec.default is not None and is_volatile(spec.default)
@@ -118,6 +119,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         domain=domain_named(spec.type),
         dims=spec.dims,
         compression=spec.compression,
+        foreign_options=spec.foreign_options,
     )
     before = session.catalog
     changed = replace(relation, columns=(*relation.columns, column))
@@ -370,7 +372,7 @@ def views_that_break(session: Session, before: RelationDef, after: RelationDef) 
     broken = []
     reads = reading(session.catalog, {before.oid})
     for view in paced_iter(session.catalog.user_relations()):
-        if view.kind in "vm" and reads(view.depends_on, view.view_sql):
+        if view.kind in BY_QUERY and reads(view.depends_on, view.view_sql):
             try:
                 text = rebase_view(view, session.catalog, trial, settings=session.bind_settings)
                 if before.kind != "v":  # a view has all columns of its query as long as it is there

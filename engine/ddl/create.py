@@ -25,6 +25,7 @@ from engine.ddl.alter import apply_actions
 from engine.ddl.alter_columns import add_computed_index
 from engine.ddl.comment_copies import copied_comments
 from engine.ddl.drop import replace_table, table_of
+from engine.ddl.foreign_parts import check_table_options
 from engine.ddl.in_use import refuse_change
 from engine.ddl.index_ahead import index_of, lock_between_writers
 from engine.ddl.keys import add_checks, add_keys, unused_name
@@ -37,6 +38,7 @@ from engine.ddl.partitions import (
     inherit_below,
     joined,
     parent_changed,
+    refuse_keys_over_foreign,
 )
 from engine.ddl.privileges import check as check_privileges
 from engine.ddl.statistics_parts import with_copied
@@ -145,7 +147,7 @@ def new_table(
         schema_oid=place[1],
         schema=place[0],
         name=table.name,
-        kind="r" if table.partition_key is None else "p",
+        kind="f" if table.server else "r" if table.partition_key is None else "p",
         partition_key=table.partition_key,
         columns=tuple(
             ColumnDef(
@@ -160,6 +162,7 @@ def new_table(
                 dims=column.dims,
                 storage=column.storage,
                 compression=column.compression,
+                foreign_options=column.foreign_options,
             )
             for number, column in enumerate(table.columns, 1)
         ),
@@ -169,6 +172,8 @@ def new_table(
         options=dict(table.options),
         source_oid=source_oid,
         of_type=table.of_type,
+        server=table.server,
+        foreign_options=table.foreign_options,
     )
 
 
@@ -178,7 +183,7 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     schema, schema_oid = await target_schema(session, statement.schema, statement.persistence)
     await make_room(session, schema, statement.name)
     if exists_already(session, schema, statement.name, statement.if_not_exists):
-        return Command("CREATE TABLE AS" if statement.query is not None else "CREATE TABLE")
+        return Command(plan.bound.tag if statement.query is None else "CREATE TABLE AS")
     relation = new_table(session, (schema, schema_oid), statement)
     if statement.of_type:
         made = session.catalog.type_by_oid(statement.of_type)
@@ -212,8 +217,11 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
         default = default_of(session, parent)
         relation = await inherit(session, relation, parent, made=True)
         check_keys(relation)
-    session.block.ensure_txn().create_shard(shard_spec(relation))
-    session.block.new_storage.note(relation.oid, len(session.block.savepoints))
+    if relation.server:
+        check_table_options(session, relation)
+    else:
+        session.block.ensure_txn().create_shard(shard_spec(relation))
+        session.block.new_storage.note(relation.oid, len(session.block.savepoints))
     relation = await define.add_foreign_keys(session, relation, statement.foreign_keys, validated=True)
     comments = copied_comments(session.catalog, relation, statement.commented)
     await session.view.change([relation, *sequences, *comments])
@@ -227,7 +235,7 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
             session.commit_actions = CommitActions()
         session.commit_actions.add(oid, statement.on_commit)
     if statement.query is None:
-        return Command("CREATE TABLE")
+        return Command(plan.bound.tag)
     if not statement.with_data:
         return Command("SELECT 0" if statement.executed else "CREATE TABLE AS")
     ctx = context(session, plan, params)
@@ -500,6 +508,8 @@ async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, 
     index = replace(index, oid=session.ahead.oid_of(table, index))
     if table.kind == "p":
         check_keys(replace(table, indexes=(index,)))
+        if index.unique and not statement.only:
+            refuse_keys_over_foreign(session, table, key=False)
         index = replace(index, valid=not (statement.only and session.catalog.partitions_of(table.oid)))
     if statement.hidden:
         with acting_as(session, table.owner, restricted=True):

@@ -49,6 +49,7 @@ from planner.catalog import (
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.catalog.policy import PolicyDef
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
 from planner.errors import SqlError
@@ -103,7 +104,7 @@ async def copied(session: Session, space: Space) -> Copy:
         made.append(new)
         if isinstance(item, RelationDef) and isinstance(new, RelationDef):
             pairs.append((item, new))
-            if new.kind in type_owners.ROWS_OF:
+            if new.kind in ROW_TYPED:
                 type_owners.own(new)
                 register_rows_of(row_type_oid(new.oid), row_array_oid(new.oid))
     for new in made:
@@ -173,7 +174,7 @@ def _refuse_names_within(own: Sequence[Stored]) -> None:
                 attributes[item.oid], over[item.array_oid] = item.attributes, item.oid
             elif item.kind == "d":
                 over[item.oid], over[item.array_oid] = item.base, item.base
-        elif isinstance(item, RelationDef) and item.kind in type_owners.ROWS_OF:
+        elif isinstance(item, RelationDef) and item.kind in ROW_TYPED:
             attributes[row_type_oid(item.oid)] = item.columns
             over[row_array_oid(item.oid)] = row_type_oid(item.oid)
 
@@ -396,6 +397,7 @@ def _relation(relation: RelationDef, oids: Oids, version: int) -> RelationDef:
         view_sql=oids.in_text(relation.view_sql),
         depends_on=tuple(sorted(oids.all(relation.depends_on))),
         source_oid=0,
+        server=oids[relation.server],
         sequence=sequence,
         partition_key=None
         if relation.partition_key is None

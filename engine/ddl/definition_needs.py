@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, get_type_hints
 
 from engine.catalog.pg_row_types import row_types
+from engine.ddl.foreign_parts import foreign_of
 from engine.ddl.members import named_role
 from engine.ddl.needs import denied
 from engine.ddl.row_needs import RowNeeds
@@ -14,8 +15,10 @@ from pgwire.give_way import paced
 from planner import statements as st
 from planner.acl import CHECKPOINT
 from planner.catalog import RelationDef
+from planner.catalog.foreign import ServerDef
 from planner.errors import SqlError
 from planner.partition import descendants
+from planner.rights import foreign_kind
 from planner.total import members, total
 
 
@@ -45,7 +48,7 @@ class DefinitionNeeds(RowNeeds):
     def create_table(self, statement: st.CreateTable) -> None:
         """CREATE on the schema, USAGE of types, REFERENCES; to own the table that a partition belongs to; what its query reads, if it is to be read.
 
-        A sequence that comes with it belongs to a column of it, which is looked up: USAGE of the schema.
+        A foreign table asks for USAGE of its server. A sequence that comes with it belongs to a column of it, which is looked up: USAGE of the schema.
         """
         self._create_in(statement.schema)
         if statement.schema != "pg_temp" and any(column.sequence for column in statement.columns):
@@ -57,6 +60,10 @@ class DefinitionNeeds(RowNeeds):
             self._use_type(statement.of_type)
         self._use_types(statement.columns)
         self._refer(statement.foreign_keys)
+        if statement.server:
+            server = foreign_of(self.catalog, ServerDef, statement.server)
+            if not self.rights.foreign(server):
+                raise denied(foreign_kind(server), server.name)
         if statement.query is not None and (statement.with_data or statement.executed):
             self.query(statement.query, self.role)
 
@@ -307,6 +314,7 @@ ACTIONS: Final[Mapping[type, Action]] = total(
         st.SetPersistence: Action(),
         st.SetSchema: Action(DefinitionNeeds.set_schema),
         st.SetOfType: Action(DefinitionNeeds.set_of_type),
+        st.SetForeignOptions: Action(),
     },
 )
 
@@ -316,6 +324,7 @@ DROPPED: Final[Mapping[str, _Dropped]] = total(
     members(get_type_hints(st.Drop)["what"]),
     {
         "table": DefinitionNeeds.drop_relation,
+        "foreign table": DefinitionNeeds.drop_relation,
         "view": DefinitionNeeds.drop_relation,
         "materialized view": DefinitionNeeds.drop_relation,
         "index": DefinitionNeeds.drop_relation,

@@ -26,7 +26,6 @@ from engine.ddl.dependency_walk import Address, lines, told_with
 from engine.ddl.dependents import Dependency, client_and_log, in_report_order, still_needed
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import building_indexes
-from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.policies import drop_policies, policies_over, policy_words
 from engine.ddl.roles import shown_name
 from engine.ddl.truncated import refuse_referenced, truncated
@@ -40,6 +39,7 @@ from planner import statements as st
 from planner.bind.index import without_indexes
 from planner.catalog import AclDef, ColumnDef, ConstraintDef, RelationDef
 from planner.catalog.policy import PolicyDef
+from planner.catalog.relation_kinds import BY_QUERY, RELATION_KINDS, ROW_TYPED
 from planner.errors import SqlError
 from planner.partition import ancestors, descendants
 from txn.api import Transaction
@@ -53,7 +53,7 @@ Params = tuple[Any, ...]
 
 def described(session: Session, relation: RelationDef) -> str:
     """Return a relation with what it is, as errors and notices name it."""
-    return f"{KIND_WORDS[relation.kind]} {shown_name(session, relation)}"
+    return f"{RELATION_KINDS[relation.kind].word} {shown_name(session, relation)}"
 
 
 def table_of(session: Session, oid: int) -> RelationDef:
@@ -66,8 +66,9 @@ def table_of(session: Session, oid: int) -> RelationDef:
 
 async def replace_table(session: Session, relation: RelationDef) -> None:
     """Store a changed table and change its shard to match."""
-    with building_indexes(relation, session):
-        await settle(session.block.ensure_txn().alter_shard(shard_spec(relation)))
+    if relation.stored:
+        with building_indexes(relation, session):
+            await settle(session.block.ensure_txn().alter_shard(shard_spec(relation)))
     await session.view.change([relation])
 
 
@@ -92,7 +93,7 @@ def resolve(session: Session, schema: str, name: str) -> RelationDef | None:
 
 
 async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params) -> Outcome:
-    """DROP TABLE | VIEW | MATERIALIZED VIEW | INDEX | SEQUENCE | SCHEMA."""
+    """DROP [FOREIGN] TABLE | VIEW | MATERIALIZED VIEW | INDEX | SEQUENCE | SCHEMA."""
     session = conn.session
     if statement.what == "schema":
         from engine.ddl.drop_schema import drop_schemas  # it drops relations
@@ -110,11 +111,11 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
                 session.notice(f'schema "{schema}" does not exist, skipping')
                 continue
             if not statement.if_exists:
-                state = "42704" if statement.what == "index" else "42P01"
+                state = "42704" if statement.what in ("index", "foreign table") else "42P01"
                 raise SqlError(state, f'{statement.what} "{name}" does not exist')
             session.notice(f'{statement.what} "{name}" does not exist, skipping')
             continue
-        kind = "type" if relation.kind == "c" else KIND_WORDS[relation.kind]
+        kind = "type" if relation.kind == "c" else RELATION_KINDS[relation.kind].word
         if kind != statement.what:
             article = "an" if statement.what == "index" else "a"
             raise SqlError(
@@ -207,7 +208,7 @@ def view_dependents(session: Session, oids: set[int]) -> list[RelationDef]:
     todo = list(oids)
     for oid in todo:
         for view in views_over(session.catalog, oid):
-            if view.kind in "vm" and view.oid not in found and view.oid not in oids:
+            if view.kind in BY_QUERY and view.oid not in found and view.oid not in oids:
                 found[view.oid] = view
                 todo.append(view.oid)
         give_way()
@@ -364,7 +365,7 @@ async def drop_relations(
     typed = [
         gone
         for gone in spaced((*targets, *dependents))
-        if gone.kind in "rvmp"
+        if gone.kind in ROW_TYPED
         and (namings.uses_type(row_type_oid(gone.oid)) or namings.uses_type(row_array_oid(gone.oid)))
     ]
     row_types = [row_type_of(target) for target in spaced(typed)]

@@ -26,6 +26,7 @@ from engine.reads.plans import Plan
 from planner import statements as st
 from planner.builtins.system import type_name
 from planner.catalog import DictionaryDef, ExtensionDef, FunctionDef, TypeDef
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.errors import SqlError
 from planner.extensions import COMMENTS, DICTIONARIES, DOMAINS, PLPGSQL, TEMPLATES
 from planner.facts import ExtensionFact, ProcFact, facts
@@ -171,7 +172,7 @@ def _check_type_free(session: Session, schema: str, name: str) -> None:
     """Raise SqlError 42710 where there is such a type."""
     catalog = session.catalog
     relation = catalog.relation(schema, name)
-    if catalog.type_oid(schema, name) is not None or (relation is not None and relation.kind in "rvmp"):
+    if catalog.type_oid(schema, name) is not None or (relation is not None and relation.kind in ROW_TYPED):
         raise SqlError("42710", f'type "{name}" already exists')
 
 

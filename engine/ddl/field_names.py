@@ -29,6 +29,7 @@ from planner.bind.statistics import rebound_statistics
 from planner.bind.stored import rebase_default_text, rebase_readable_view
 from planner.bind.trigger import rebound_triggers
 from planner.catalog import FunctionDef, RelationDef, TypeDef
+from planner.catalog.relation_kinds import BY_QUERY, WITH_EXPRESSIONS
 from planner.deparse import deparse_expr
 from planner.deparse_expr import quote_identifier
 from planner.query import Expr
@@ -55,7 +56,7 @@ async def rename_fields(
     for relation in before.user_relations():
         if relation.oid == renamed_table:
             continue
-        if relation.kind in "vm" and renamed_table not in relation.depends_on and has(relation.view_sql):
+        if relation.kind in BY_QUERY and renamed_table not in relation.depends_on and has(relation.view_sql):
             text = rebase_readable_view(relation, before, after)
             if text != relation.view_sql:
                 version = session.db.next_catalog_version()
@@ -77,7 +78,7 @@ async def rename_fields(
 
 def _table(table: RelationDef, before: CatalogSnapshot, after: CatalogSnapshot, has: Mentions) -> RelationDef:
     """Return a table with its defaults, checks, generated columns and indexes under new names."""
-    if table.kind not in "rmp":
+    if table.kind not in WITH_EXPRESSIONS:
         return table
 
     def change(expr: Expr) -> Expr:

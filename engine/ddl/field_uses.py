@@ -34,6 +34,7 @@ from planner.bind.statistics import stored_expressions
 from planner.bind.stored import rebase_default_text, rebase_view
 from planner.bind.trigger import stored_condition
 from planner.catalog import ConstraintDef, FunctionDef, RelationDef, TypeDef
+from planner.catalog.relation_kinds import BY_QUERY, WITH_EXPRESSIONS
 from planner.errors import SqlError
 from planner.partition import key_exprs
 
@@ -118,14 +119,14 @@ def field_uses(
         if relation.oid == table:
             found.parts.extend(_policies(relation, catalog, trial, breaks))
             continue
-        if relation.kind in "vm" and breaks(
+        if relation.kind in BY_QUERY and breaks(
             relation.view_sql, partial(_view_without, relation, catalog, trial), relation.depends_on
         ):
             broken.add(relation.oid)
             if not reads(relation.depends_on, relation.view_sql):
                 found.views.append(relation)
                 continue
-        if relation.kind in "rmp":
+        if relation.kind in WITH_EXPRESSIONS:
             found.parts.extend(_parts(relation, catalog, trial, breaks))
     for made in catalog.user_types():
         for check in made.checks:

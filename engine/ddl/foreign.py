@@ -1,6 +1,7 @@
 """CREATE, ALTER and DROP of foreign-data wrappers, servers and user mappings as catalog changes (``planner.catalog.foreign``).
 
     wrapper  <──n── server  <──n── user mapping ──o──> role
+                            <──n── foreign table
 
 They are kept, shown and dumped; a wrapper without a handler reads nothing, in PostgreSQL as here.
 """
@@ -15,14 +16,20 @@ from engine.catalog.stored import key_of
 from engine.connection.portal import Command, Outcome
 from engine.ddl.dependency_walk import Address, Told, lines, told
 from engine.ddl.dependents import still_needed
-from engine.ddl.drop import kept_about, notice_cascade
-from engine.ddl.foreign_parts import foreign_of, no_handler, validator_of, with_dependents, words
+from engine.ddl.drop import drop_relations, kept_about, notice_cascade
+from engine.ddl.foreign_parts import (
+    foreign_of,
+    no_handler,
+    tables_below,
+    validator_of,
+    with_dependents,
+    words,
+)
 from engine.ddl.members import named_role
 from engine.reads.plans import Plan, Replan
 from pgwire.give_way import openly
 from planner import statements as st
 from planner.acl import reowned
-from planner.bind.foreign import changed_options
 from planner.catalog import AclDef
 from planner.catalog.foreign import (
     FOREIGN_WORDS,
@@ -36,7 +43,7 @@ from planner.catalog.foreign import (
     WrapperDef,
 )
 from planner.errors import SqlError
-from planner.foreign_options import check_options
+from planner.foreign_options import changed_options, check_options
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -241,10 +248,13 @@ async def drop_foreign(conn: Connection, plan: Plan, statement: st.DropForeign, 
     asked = [found for oid in statement.objects if (found := session.catalog.foreign_by_oid(oid)) is not None]
     if not asked:
         return Command(plan.bound.tag)
+    tables = tables_below(session.catalog, asked)
     gone: list[Told] = openly(told, session, [Address(item.class_oid, item.oid) for item in asked])
     if gone and not statement.cascade:
         raise still_needed(words(session, asked[0]) if len(asked) == 1 else None, lines(gone))
     notice_cascade(session, [one.what for one in gone])
+    if tables:
+        await drop_relations(session, tables, cascade=True, quiet=True)
     await drop_objects(session, asked)
     return Command(plan.bound.tag)
 

@@ -1,15 +1,21 @@
-"""Foreign-data wrappers, servers and user mappings by oid: what is of what, who owns it, what it is called."""
+"""Foreign-data wrappers, servers, user mappings and tables by oid: what is of what, who owns it, what it is called, what its options are."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from engine.catalog.graph import naming
 from engine.catalog.state import CatalogSnapshot
 from engine.reads.plans import Replan
+from pgwire.give_way import openly
+from planner import statements as st
 from planner.builtins.system_describe import describe_object
-from planner.catalog.foreign import ForeignDef, MappingDef, ServerDef, WrapperDef
+from planner.catalog import RelationDef
+from planner.catalog.foreign import PG_FOREIGN_TABLE, ForeignDef, MappingDef, ServerDef, WrapperDef
 from planner.errors import SqlError
+from planner.foreign_options import PG_ATTRIBUTE, changed_options, check_options
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -59,3 +65,46 @@ def validator_of(catalog: CatalogSnapshot, server: ServerDef) -> int:
 def no_handler(wrapper: WrapperDef) -> SqlError:
     """Return the error for what only a handler could do."""
     return SqlError("55000", f'foreign-data wrapper "{wrapper.name}" has no handler')
+
+
+def check_table_options(session: Session, relation: RelationDef) -> None:
+    """Have the wrapper's validator look at the options of a foreign table and its columns. Raises SqlError 42601; Replan where its server is gone."""
+    validator = validator_of(session.catalog, foreign_of(session.catalog, ServerDef, relation.server))
+    openly(check_options, validator, relation.foreign_options, PG_FOREIGN_TABLE)
+    for column in relation.live:
+        if column.foreign_options:
+            openly(check_options, validator, column.foreign_options, PG_ATTRIBUTE)
+
+
+def with_options(session: Session, relation: RelationDef, action: st.SetForeignOptions) -> RelationDef:
+    """Return a foreign table with other options, or with a column that has. Raises SqlError 42710, 42704, 22023, 42601; Replan."""
+    validator = validator_of(session.catalog, foreign_of(session.catalog, ServerDef, relation.server))
+    if not action.column:
+        options = openly(changed_options, relation.foreign_options, action.changes)
+        openly(check_options, validator, options, PG_FOREIGN_TABLE)
+        return replace(relation, foreign_options=options)
+    column = next((c for c in relation.live if c.name == action.column), None)
+    if column is None:
+        raise Replan
+    options = openly(changed_options, column.foreign_options, action.changes)
+    openly(check_options, validator, options, PG_ATTRIBUTE)
+    changed = replace(column, foreign_options=options)
+    return replace(
+        relation, columns=tuple(changed if c.attnum == column.attnum else c for c in relation.columns)
+    )
+
+
+def tables_below(catalog: CatalogSnapshot, asked: Sequence[ForeignDef]) -> list[RelationDef]:
+    """Return the foreign tables that hang on objects: of servers, and of those of wrappers; the oldest first."""
+    servers = with_dependents(catalog, asked).keys()
+    found = [
+        item
+        for item in naming(catalog, set(servers))
+        if isinstance(item, RelationDef) and item.server in servers
+    ]
+    return sorted(found, key=lambda item: item.oid)
+
+
+def no_reader(catalog: CatalogSnapshot, table: RelationDef) -> SqlError:
+    """Return the error for rows of a foreign table, which only the handler of its wrapper could get or change."""
+    return no_handler(foreign_of(catalog, WrapperDef, foreign_of(catalog, ServerDef, table.server).wrapper))

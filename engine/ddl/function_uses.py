@@ -37,6 +37,7 @@ from pgwire.give_way import give_way, opening, openly, paced_iter
 from planner.bind.domain import stored_check
 from planner.bind.stored import column_default, stored_default
 from planner.catalog import RelationDef, TypeDef
+from planner.catalog.relation_kinds import WITH_EXPRESSIONS
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
 from planner.named_oids import named_oids, relations_in_text
@@ -283,7 +284,7 @@ async def refit(session: Session, functions: Collection[int]) -> None:
                 stored_default(made.default_sql, made.base_type, catalog)
     uses = [use for use in uses_of(session, functions) if not _only_fires(use, functions)]
     for relation in {use.relation.oid: use.relation for use in uses}.values():
-        if relation.kind in "rmp":
+        if relation.kind in WITH_EXPRESSIONS:
             with _telling_later():
                 await _refit_table(session, relation, functions)
 
@@ -309,7 +310,8 @@ async def _refit_table(session: Session, relation: RelationDef, functions: Colle
     TableShape.of(relation, session)  # what cannot be evaluated any more is refused before anything waits
     for column in relation.live:
         column_default(column, session.catalog, calls=True)
-    await settle(session.block.ensure_txn().lock_table(ShardId(relation.oid), "X"))
+    if relation.stored:
+        await settle(session.block.ensure_txn().lock_table(ShardId(relation.oid), "X"))
     changed = replace(relation, version=session.db.next_catalog_version())
     await session.view.change([changed])
     computed = {

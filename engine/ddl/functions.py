@@ -45,6 +45,7 @@ from planner.builtins.system_describe import describe_object
 from planner.builtins.system_functions import function_name
 from planner.catalog import AclDef, FunctionDef, RelationDef
 from planner.catalog.opclasses import OperatorFamilyDef
+from planner.catalog.relation_kinds import BY_QUERY
 from planner.errors import SqlError
 from planner.evaluate import evaluate_constant
 from planner.named_oids import named_oids, relations_in_text
@@ -322,7 +323,7 @@ def dependents(
         for item in naming(catalog, _called(catalog, on)):
             give_way()
             if not isinstance(item, FunctionDef) and not (
-                isinstance(item, RelationDef) and item.kind in "vm"
+                isinstance(item, RelationDef) and item.kind in BY_QUERY
             ):
                 continue
             key = item.oid

@@ -32,6 +32,7 @@ from pgwire.codecs.ranges import (
 from pgwire.give_way import openly
 from planner.builtins.system import type_name
 from planner.catalog import ColumnDef, RelationDef, TypeDef
+from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.errors import SqlError, not_supported
 from planner.type_order import is_ordered, unordered_field
 from planner.typefacts import FIRST_USER_OID, element_of, format_type
@@ -59,7 +60,7 @@ def refuse_held_rows(catalog: CatalogSnapshot, relation: RelationDef) -> None:
     for other, column in columns_holding(catalog, row_type_oid(relation.oid), row_array_oid(relation.oid)):
         raise SqlError(
             "0A000",
-            f'cannot alter table "{relation.name}" because column "{other.name}.{column.name}" uses its row type',
+            f'cannot alter {RELATION_KINDS[relation.kind].word} "{relation.name}" because column "{other.name}.{column.name}" uses its row type',
         )
 
 

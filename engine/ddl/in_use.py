@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from planner import ast
 from planner import statements as st
 from planner.catalog import RelationDef
+from planner.catalog.relation_kinds import CHECKED
 from planner.classify import relations_written
 from planner.errors import SqlError
 from planner.query import RelationRange
@@ -53,7 +54,7 @@ def refuse_before_actions(session: Session, node: ast.Node) -> None:
         if relation is None:
             continue
         rights = Rights(session.rights_catalog, session.role)
-        if relation.kind in "rp" and not relation.virtual and rights.owns(relation.owner):
+        if relation.kind in CHECKED and not relation.virtual and rights.owns(relation.owner):
             refuse_change(session, relation, "ALTER TABLE")
         return
 

@@ -198,7 +198,7 @@ def add_checks(
             kind="c",
             attnums=tuple(sorted({numbers[column] for column in check.columns if column in numbers})),
             check_sql=check.sql,
-            validated=validated,
+            validated=validated and not (check.not_valid and relation.server),
             no_inherit=check.no_inherit,
         )
         taken.add(name)

@@ -151,7 +151,7 @@ def _all(session: Session, what: str) -> list[int]:
 
 
 def _tables(session: Session) -> list[RelationDef]:
-    return [r for r in session.catalog.user_relations() if r.kind in "rmp" and r.stored]
+    return [r for r in session.catalog.user_relations() if r.stored]
 
 
 def _unless_all(session: Session, what: str) -> list[int] | None:

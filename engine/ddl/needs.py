@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.members import named_role
 from engine.reads.plans import Replan
 from planner.acl import memberships
 from planner.bind.calls import is_users_function
+from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.errors import SqlError
 from planner.extensions import PLPGSQL
 from planner.facts import facts
@@ -79,11 +79,11 @@ class Needs:
 
     def _have(self, relation: RelationDef, letters: str) -> None:
         if not self.rights.relation(relation, letters):
-            raise denied(KIND_WORDS[relation.kind], relation.name)
+            raise denied(RELATION_KINDS[relation.kind].word, relation.name)
 
     def _have_columns(self, relation: RelationDef, attnums: Collection[int], letter: str) -> None:
         if not self.rights.columns(relation, attnums, letter):
-            raise denied(KIND_WORDS[relation.kind], relation.name)
+            raise denied(RELATION_KINDS[relation.kind].word, relation.name)
 
     def _use(self, name: str) -> None:
         self._have_schema(name, "U")
@@ -156,7 +156,7 @@ class Needs:
 
     def _own(self, relation: RelationDef) -> None:
         if not self.rights.owns(relation.owner):
-            raise SqlError("42501", f"must be owner of {KIND_WORDS[relation.kind]} {relation.name}")
+            raise SqlError("42501", f"must be owner of {RELATION_KINDS[relation.kind].word} {relation.name}")
 
     def _own_for_part(self, relation: RelationDef) -> None:
         """As ``_own``, for a column or a constraint of it."""

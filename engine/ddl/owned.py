@@ -35,6 +35,7 @@ from engine.ddl.dependents import still_needed
 from engine.ddl.drop import drop_relations, notice_cascade
 from engine.ddl.extension_uses import dictionaries_of
 from engine.ddl.foreign import drop_objects
+from engine.ddl.foreign_parts import tables_below
 from engine.ddl.grant import revoked_by_user
 from engine.ddl.members import grantees, named_role
 from engine.ddl.needs import denied
@@ -227,6 +228,8 @@ async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
     gone = {e.oid: e for e in owned if isinstance(e, ExtensionDef)}
     gone |= {e.oid: e for schema in schemas for e in extensions.in_schema(session.catalog, schema)}
     every += [part for oid in gone for part in extensions.members(session.catalog, oid)]
+    foreign = [item for item in owned if isinstance(item, ForeignDef)]
+    every += tables_below(session.catalog, foreign)
     relations = {r.oid: r for r in every if isinstance(r, RelationDef)}
     gone_with = [
         r for r in relations.values()
@@ -242,7 +245,7 @@ async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
     await extensions.forget_extensions(session, gone.values())
     types = [t for t in every if isinstance(t, TypeDef) and session.catalog.type_by_oid(t.oid) is not None]
     await drop_types(session, types, cascade=True, quiet=True)
-    await drop_objects(session, [item for item in owned if isinstance(item, ForeignDef)])
+    await drop_objects(session, foreign)
     ordering = [item for item in owned if isinstance(item, OpclassDef)]
     ordering += [item for item in session.catalog.opclasses() if item.schema_oid in schemas]
     await drop_opclasses(session, ordering)

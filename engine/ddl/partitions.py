@@ -31,9 +31,10 @@ from planner.bind.index import computed_index, index_keys, key_names, lacks_hidd
 from planner.bind.naming import choose_name
 from planner.bind.partition import partition_check
 from planner.catalog import ConstraintDef, IndexDef, PartitionKey, RelationDef
+from planner.catalog.relation_kinds import PARTITIONS
 from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Shared, compile_expr
-from planner.partition import ancestors, check_bound, column_map, key_exprs, leaves
+from planner.partition import ancestors, check_bound, column_map, descendants, key_exprs, leaves
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -60,6 +61,40 @@ def check_key(relation: RelationDef, key: PartitionKey) -> None:
                     detail=f'{word} constraint on table "{relation.name}" lacks column '
                     f'"{relation.column(attnum).name}" which is part of the partition key.',
                 )
+
+
+def refuse_keys_over_foreign(session: Session, table: RelationDef, *, key: bool) -> None:
+    """Raise SqlError 42809 for a partitioned table that is to have a unique index though foreign tables are among its partitions.
+
+    Of a constraint's (``key``) the table right above is told, of another one's that which the statement names.
+    """
+    below = session.catalog.partitions_of(table.oid) if key else descendants(table, session.catalog)
+    for child in below:
+        if child.kind == "f":
+            raise SqlError(
+                "42809",
+                f'cannot create unique index on partitioned table "{table.name}"',
+                detail=f'Table "{table.name}" contains partitions that are foreign tables.',
+            )
+        if key and child.kind == "p":
+            refuse_keys_over_foreign(session, child, key=True)
+
+
+def _refuse_foreign(child: RelationDef, parent: RelationDef, *, made: bool) -> None:
+    """Raise SqlError 42809 for a foreign table that is to be a partition of a table with unique indexes, which only who has the rows could keep."""
+    if not any(index.unique for index in parent.indexes):
+        return
+    if made:
+        raise SqlError(
+            "42809",
+            f'cannot create foreign partition of partitioned table "{parent.name}"',
+            detail=f'Table "{parent.name}" contains indexes that are unique.',
+        )
+    raise SqlError(
+        "42809",
+        f'cannot attach foreign table "{child.name}" as partition of partitioned table "{parent.name}"',
+        detail=f'Partitioned table "{parent.name}" contains unique indexes.',
+    )
 
 
 def check_keys(relation: RelationDef) -> None:
@@ -107,6 +142,12 @@ def default_of(session: Session, parent: RelationDef) -> RelationDef | None:
     return next((p for p in found if p.bound is not None and p.bound.strategy == "d"), None)
 
 
+async def lock_rows(session: Session, table: RelationDef) -> None:
+    """Have nobody read or change the rows of a table until the transaction ends; a foreign one has none here."""
+    if table.stored:
+        await settle(session.block.ensure_txn().lock_table(ShardId(table.oid), "X"))
+
+
 async def check_rows(session: Session, partition: RelationDef, *, default: bool = False) -> None:
     """Raise SqlError 23514 for a row of a partition, or of those below it, that its bound does not let in."""
     tables = leaves(partition, session.catalog) if partition.kind == "p" else [partition]
@@ -141,7 +182,9 @@ async def inherit(
     Raises what adding raises.
     """
     child = _with_checks(session, child, parent, made=made)
-    for index in parent.indexes:
+    if child.kind == "f" and every:
+        _refuse_foreign(child, parent, made=made)
+    for index in parent.indexes if child.kind != "f" else ():
         if not (every or index.valid):
             continue
         child = _with_index(session, child, parent, index, new=made)
@@ -272,6 +315,8 @@ async def _with_foreign_keys(session: Session, child: RelationDef, parent: Relat
     for key in parent.foreign_keys:
         if any(c.parent == key.oid for c in child.constraints) or key.foreign is None:
             continue
+        if child.kind == "f":
+            raise SqlError("42809", "foreign key constraints are not supported on foreign tables")
         mapped = tuple(attnums[a] for a in key.attnums)
         foreign = replace(key.foreign, delete_attnums=tuple(attnums[a] for a in key.foreign.delete_attnums))
         same = next(
@@ -375,7 +420,7 @@ async def attach(session: Session, parent: RelationDef, action: st.AttachPartiti
     child = table_of(session, action.partition)
     if child.partition_of:
         raise SqlError("42809", f'"{child.name}" is already a partition')
-    if child.kind not in "rp":
+    if child.kind not in PARTITIONS:
         raise SqlError("42809", f'"{child.name}" is not a table')
     if child.of_type:
         raise SqlError("42809", "cannot attach a typed table as partition")
@@ -404,7 +449,7 @@ async def attach(session: Session, parent: RelationDef, action: st.AttachPartiti
             )
     check_bound(child.name, action.bound, parent, session.catalog.partitions_of(parent.oid), action.spans)
     _check_columns(child, parent)
-    await settle(session.block.ensure_txn().lock_table(ShardId(child.oid), "X"))
+    await lock_rows(session, child)
     changed = replace(child, partition_of=parent.oid, bound=action.bound)
     changed = await inherit(session, changed, parent, made=False)
     before = default_of(session, parent)
@@ -479,7 +524,7 @@ async def detach(session: Session, parent: RelationDef, action: st.DetachPartiti
             f'cannot complete detaching partition "{child.name}"',
             detail="There's no pending concurrent detach.",
         )
-    await settle(session.block.ensure_txn().lock_table(ShardId(child.oid), "X"))
+    await lock_rows(session, child)
     for other, key in references_above(session.catalog, child):
         if not key.parent:
             await settle(session.block.ensure_txn().lock_table(ShardId(other.oid), "S"))

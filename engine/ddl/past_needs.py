@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from engine.catalog.row_parts import parts_of
 from engine.catalog.todays_code import same_names
 from engine.catalog.todays_rights import last_owner, lost_columns
-from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.needs import denied
 from engine.transaction.time_travel import catalog_at
 from planner import statements as st
+from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.query import RelationRange, SubqueryRange
 from planner.rights import Rights
 from planner.typefacts import FIRST_USER_OID
@@ -97,7 +97,7 @@ class _Past:
             if before is after:
                 continue
             if after is None or (self._session.acting and not same_names(before, after)):
-                raise denied(KIND_WORDS[before.kind], before.name)
+                raise denied(RELATION_KINDS[before.kind].word, before.name)
             if before.partition_of not in (0, after.partition_of):
                 self._detached(plan, before, after)
             columns = lost_columns(before, after)
@@ -135,7 +135,7 @@ class _Past:
             for node in walk(plan.bound.statement)
             if isinstance(node, RelationRange | SubqueryRange)
         ) and not Rights(self._session.rights_catalog, self._session.asker).relation(after, "r"):
-            raise denied(KIND_WORDS[before.kind], before.name)
+            raise denied(RELATION_KINDS[before.kind].word, before.name)
 
     def _columns(self, plan: Plan, lost: dict[int, frozenset[int]]) -> None:
         """Check that no column is read that has been dropped; 0 among those that are used is the whole row."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from engine.catalog.stored import key_of
 from engine.catalog.todays_rights import with_rights_of
 from engine.connection.session import Session
+from engine.ddl.foreign_rows import refuse_foreign_rows
 from engine.ddl.past_needs import catalog_read, check_past
 from engine.ddl.rights import Asked, refuse_others_temporaries
 from engine.reads.plans import Passed, Replan
@@ -25,6 +26,7 @@ from engine.sources import guard
 from engine.transaction.time_travel import catalog_at
 from planner import statements as st
 from planner.catalog.policy import security_of
+from planner.catalog.relation_kinds import BY_QUERY
 from planner.errors import SqlError
 from planner.rights import Rights, database_owner
 
@@ -62,6 +64,7 @@ def check(session: Session, plan: Plan) -> None:
     if session.view.conform():
         raise Replan  # what it reads by is not what may be run any more
     key = _key(session)
+    refuse_foreign_rows(session, plan)
     _check_row_security(session, plan)
     plan.dml = (
         None  # what was compiled for DML knows which columns the user may see in errors, and what it fires
@@ -99,7 +102,7 @@ def _reads_as_others(session: Session, plan: Plan) -> bool:
                 return True
     for oid, _version in plan.bound.versions:
         relation = catalog.relation_by_oid(oid)
-        if relation is not None and relation.kind in "vm":
+        if relation is not None and relation.kind in BY_QUERY:
             owner = catalog.role_by_oid(relation.owner)
             if owner is not None and not owner.superuser:
                 return True

@@ -33,6 +33,7 @@ from planner.bind.renaming import renamed
 from planner.bind.statistics import rebound_statistics
 from planner.bind.trigger import rebound_triggers
 from planner.catalog import RelationDef
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.errors import SqlError
 from planner.partition import descendants
 from planner.query import Expr
@@ -65,7 +66,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
     if statement.what == "relation":
         if catalog.relation(relation.schema, new) is not None:
             raise SqlError("42P07", f'relation "{new}" already exists')
-        if relation.kind in "rvmp":  # whose rows are of a type of that name
+        if relation.kind in ROW_TYPED:  # whose rows are of a type of that name
             await make_room(session, relation.schema, new)
             catalog = session.catalog
             check_free(catalog, relation.schema, new)
@@ -128,7 +129,7 @@ async def _rename_column(session: Session, relation: RelationDef, old: str, new:
 
 async def lock_stored(session: Session, relation: RelationDef) -> None:
     """Lock a table X whose definition changes in the catalog alone: writing transactions rely on it."""
-    if relation.kind in "rmip":
+    if relation.kind == "i" or relation.stored:
         oid = relation.table_oid if relation.kind == "i" else relation.oid
         await settle(session.block.ensure_txn().lock_table(ShardId(oid), "X"))
 

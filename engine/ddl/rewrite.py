@@ -53,10 +53,12 @@ def to_be_rewritten(relation: RelationDef) -> RelationDef:
 
 
 async def locked_rows(session: Session, relation: RelationDef) -> AsyncIterator[list[Row]]:
-    """Yield the values of every row, own changes included, in chunks; nobody changes any from here on.
+    """Yield the values of every row, own changes included, in chunks; nobody changes any from here on. A foreign table has none.
 
     Raises SqlError 53200 where the statement has gathered too much by then.
     """
+    if not relation.stored:
+        return
     txn = session.block.ensure_txn()
     await settle(txn.lock_table(ShardId(relation.oid), "X"))
     txn.next_statement()
@@ -73,6 +75,9 @@ async def rewrite_rows(session: Session, before: RelationDef, changed: RelationD
 
     ``renew`` is given some rows at a time, and finds the table as it was. Raises what it raises, and SqlError 23505.
     """
+    if not changed.stored:
+        await store_definition(session, changed)
+        return
     txn, shard = session.block.ensure_txn(), ShardId(changed.oid)
     source = FewOrMore(changed, _renewed(session, before, renew))
     rows = await source.few()

@@ -45,6 +45,7 @@ from planner.builtins.system import type_name
 from planner.builtins.system_describe import describe_object
 from planner.builtins.system_functions import shown_function
 from planner.catalog import AclDef, FunctionDef, RelationDef, RoleDef
+from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.deparse_expr import quote_identifier
 from planner.errors import SqlError, not_supported
 from planner.rights import grantable_columns, languages
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from engine.connection.backend import Connection
     from engine.connection.session import Session
 
-_OWNED = {"r": "table", "p": "table", "v": "view", "m": "materialized view", "S": "sequence"}
+_OWNED = {kind: facts.word for kind, facts in RELATION_KINDS.items() if kind not in ("c", "i")}
 _LAST: Final = 1 << 32  # behind what has an oid
 _PLAIN = frozenset(
     [

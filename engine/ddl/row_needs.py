@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.needs import Needs, denied
 from planner import query as q
 from planner.bind.readers import invokes
+from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.errors import SqlError
 from planner.exprs import columns_named
 from planner.partition import column_map
@@ -69,7 +69,7 @@ class RowNeeds(Needs):
         """UPDATE on some column, for the rows that a SELECT locks."""
         relation = self._relation(oid)
         if not self._rights_of(reader).columns(relation, (), "w"):
-            raise denied(KIND_WORDS[relation.kind], relation.name)
+            raise denied(RELATION_KINDS[relation.kind].word, relation.name)
 
     def read(self, oid: int, reader: RoleDef, attnums: Collection[int], *, reach: bool) -> None:
         """SELECT on columns, of ``reader``; with ``reach`` USAGE of the schema where that is who asks."""
@@ -77,7 +77,7 @@ class RowNeeds(Needs):
         if reach and rights is self.rights and not relation.virtual:
             self._reach(relation)
         if not rights.columns(relation, attnums, "r"):
-            raise denied(KIND_WORDS[relation.kind], relation.name)
+            raise denied(RELATION_KINDS[relation.kind].word, relation.name)
 
     def query_statement(self, statement: st.QueryStatement) -> None:
         """What its query reads."""

@@ -11,13 +11,13 @@ from typing import Final, TypeAlias, get_type_hints
 
 from engine.catalog.stored import predefined_roles
 from engine.ddl.definition_needs import DefinitionNeeds
-from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.members import named_role, refuse_new_name
 from engine.ddl.needs import denied
 from pgwire.give_way import paced
 from planner import statements as st
 from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES, may_admit
 from planner.catalog import RoleDef
+from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.errors import SqlError
 from planner.facts import facts
 from planner.rights import Rights
@@ -338,12 +338,12 @@ class SharedNeeds(DefinitionNeeds):
         for oid in statement.tables:
             relation = self._used(oid)
             if not self.rights.relation(relation, letters):
-                raise denied(KIND_WORDS[relation.kind], relation.name)
+                raise denied(RELATION_KINDS[relation.kind].word, relation.name)
         for oid, owner in statement.beneath:
             relation = self._relation(oid)
             role = self.session.rights_catalog.role_by_oid(owner) if owner else self.role
             if role is None or not Rights(self.session.rights_catalog, role).relation(relation, letters):
-                raise denied(KIND_WORDS[relation.kind], relation.name)
+                raise denied(RELATION_KINDS[relation.kind].word, relation.name)
 
 
 _RoleAction: TypeAlias = Callable[[SharedNeeds, st.RoleStatement], None]

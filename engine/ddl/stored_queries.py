@@ -18,6 +18,7 @@ from engine.ddl.policies import rebase_policies
 from engine.ddl.row_readers import reading
 from pgwire.give_way import between
 from planner.bind.stored import rebase_readable_view
+from planner.catalog.relation_kinds import BY_QUERY
 
 
 async def rebase_queries(
@@ -34,7 +35,7 @@ async def rebase_queries(
     reads = reading(before, oids, types)
     for view in session.catalog.user_relations():
         between()
-        if view.kind in "vm" and reads(view.depends_on, view.view_sql):
+        if view.kind in BY_QUERY and reads(view.depends_on, view.view_sql):
             text = rebase_readable_view(view, before, session.catalog)
             if text != view.view_sql:
                 changed.append(replace(view, view_sql=text, version=version))

@@ -56,6 +56,7 @@ from planner.catalog import (
     RelationDef,
     TypeDef,
 )
+from planner.catalog.relation_kinds import BY_QUERY, ROW_TYPED
 from planner.errors import SqlError, not_supported
 from planner.facts import facts
 from planner.partition import descendants
@@ -308,7 +309,7 @@ def type_dependencies(
         for use in uses:
             relation = use.relation
             below = ("type", use.of)
-            of_view = relation.kind in "vm" and use.kind == "column"
+            of_view = relation.kind in BY_QUERY and use.kind == "column"
             if of_view and not read & set(relation.depends_on):
                 views.add(relation.oid)
                 found.append(Dependency(relation.oid, relation.oid, described(session, relation), below))
@@ -343,7 +344,7 @@ def row_dependencies(
     found: list[Dependency] = []
     words: dict[Any, str] = {}
     for relation in paced_iter(relations):
-        if relation.oid in seen or relation.kind not in "rvmp":
+        if relation.oid in seen or relation.kind not in ROW_TYPED:
             continue
         seen.add(relation.oid)
         type_ = row_type_of(relation)
@@ -385,7 +386,7 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
     shown = f"{schema}.{name}" if schema else name
     oid = resolve_type_name(session, schema, name)
     relation = resolve(session, schema, name) if oid is None else None
-    if relation is not None and relation.kind in "rvmp":
+    if relation is not None and relation.kind in ROW_TYPED:
         words = described(session, relation)
         if statement.what == "domain":
             raise SqlError("42809", f'"{shown}" is not a domain')
@@ -528,7 +529,7 @@ async def _drop_uses(session: Session, type_: TypeDef, namings: Namings) -> None
     views = {
         use.relation.oid
         for use in openly(uses_of, session, type_.family, using)
-        if use.relation.kind in "vm" and use.kind in ("view", "column")
+        if use.relation.kind in BY_QUERY and use.kind in ("view", "column")
     }
     left = [view for view in map(session.catalog.relation_by_oid, sorted(views)) if view is not None]
     await drop_relations(session, left, cascade=True, quiet=True)

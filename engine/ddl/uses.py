@@ -29,6 +29,7 @@ from planner.bind.index import index_keys, without_indexes
 from planner.bind.policy import of_table
 from planner.bind.statistics import columns_of
 from planner.catalog import IndexDef, RelationDef
+from planner.catalog.relation_kinds import BY_QUERY
 from planner.named_oids import named_oids, used_oids
 from planner.partition import ancestors, key_exprs
 
@@ -56,7 +57,7 @@ def uses_of(
     if relations is None:
         relations = relations_naming(session.catalog, family)
     for relation in paced(sorted(relations, key=lambda r: r.oid), 1):
-        named = named_oids(relation.view_sql) & family if relation.kind in "vm" else set()
+        named = named_oids(relation.view_sql) & family if relation.kind in BY_QUERY else set()
         gone: set[int] = set()
         for column in relation.live:
             called = (used_oids if column.generated else named_oids)(column.default_sql) & family

@@ -16,11 +16,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.todays_rights import with_rights_of
-from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.past_needs import catalog_read
 from engine.ddl.rights import Asked
 from planner.bind.row_security import secured_table
 from planner.builtins.system_privileges import inquires
+from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ class Permit:
             if view is None or view.kind != "v" or rights.owns((found or view).owner):
                 continue
             if found is None:
-                raise _ended("42P01", f'{KIND_WORDS["v"]} "{view.name}" was dropped')
+                raise _ended("42P01", f'{RELATION_KINDS["v"].word} "{view.name}" was dropped')
             if found.version != view.version:
-                raise _ended("55000", f'{KIND_WORDS["v"]} "{view.name}" changed')
+                raise _ended("55000", f'{RELATION_KINDS["v"].word} "{view.name}" changed')
         for oid in self._plan.bound.functions:
             function, current = self._bound.function_by_oid(oid), now.function_by_oid(oid)
             if function is None or (

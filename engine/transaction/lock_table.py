@@ -22,6 +22,7 @@ from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.transaction.timelines import crossing
 from planner import statements as st
+from planner.catalog.relation_kinds import TABLES
 from planner.errors import SqlError
 from txn.api import TableLock
 from txn.types import ShardId
@@ -62,7 +63,7 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
     read = (oid for oid, _ in statement.beneath)
     oids = dict.fromkeys((*statement.tables, *read, *statement.partitions))
     found = (session.catalog.relation_by_oid(oid) for oid in oids)
-    relations = [r for r in found if r is not None and r.kind in "rp" and not r.virtual]
+    relations = [r for r in found if r is not None and r.kind in TABLES and not r.virtual]
     if len({relation.timeline for relation in relations}) > 1:
         raise crossing(relations, "LOCK TABLE over tables of several timelines is not supported")
     with waiting(session, not statement.nowait):

@@ -37,6 +37,7 @@ from engine.connection.portal import Command, Outcome, RowReader
 from engine.connection.rows import ReadyRows, RowBatch, RowStream
 from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
+from engine.ddl.foreign_parts import no_reader
 from engine.eager import settle
 from engine.executor import ExecContext
 from engine.reads.plans import Plan
@@ -231,7 +232,7 @@ async def _copy_from(
     assert progress is not None
     spec = LoadSpec.of(session, statement, relation)
     file = None
-    fault = _freeze_fault(session, statement)
+    fault = no_reader(session.catalog, relation) if relation.server else _freeze_fault(session, statement)
     if statement.filename is not None:
         if fault is not None:
             raise fault
@@ -246,8 +247,8 @@ async def _copy_from(
             return Command(f"COPY {await copy_files.load_here(session, spec, ctx, progress, files)}")
         file = files[0]
     routed = relation.kind == "p"
-    bulk = not routed and effects.may_bulk_load(session, relation)
-    firing = firing_of(session, relation, "INSERT")
+    bulk = not routed and relation.stored and effects.may_bulk_load(session, relation)
+    firing = None if relation.server else firing_of(session, relation, "INSERT")
     if routed and firing is not None:
         firing = firing.statements_only()
     await begin(session, firing)

@@ -18,6 +18,7 @@ from engine.connection.portal import Outcome
 from engine.connection.rows import ReadyRows
 from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
+from engine.ddl.foreign_parts import no_reader
 from engine.ddl.rewrite import batches_of
 from engine.eager import settle
 from engine.reads.plans import Plan
@@ -60,6 +61,8 @@ class Part:
         shown: Shown,
     ) -> None:
         """Rows are routed to it, so its bound need not be asked; errors may show of them what they may show of the parent's."""
+        if leaf.server:
+            raise no_reader(session.catalog, leaf)
         self.leaf = leaf
         self.insert = insert
         self.checks = checks

@@ -33,7 +33,7 @@ from planner.bind.nesting import check_nesting
 from planner.bind.query import bind_query
 from planner.bind.row_security import secured
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
-from planner.classify import classify, command_tag, relations_written, returned_rows
+from planner.classify import RUN, classify, command_tag, relations_written, returned_rows
 from planner.collations import COLLATIONS, settled, without_collations
 from planner.errors import SqlError, not_supported
 from planner.guard import DROPS
@@ -325,7 +325,7 @@ def _run_as(bound: st.Statement, change: Callable[[Any], Any]) -> st.Statement:
         return bound  # WITH NO DATA: nothing is run
     if isinstance(bound, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
         return bound if bound.query is None else replace(bound, query=change(bound.query))
-    if isinstance(bound, _RUN):
+    if isinstance(bound, RUN):
         changed: st.Statement = change(bound)
         return changed
     return bound
@@ -361,18 +361,10 @@ def _secured(context: BindContext, bound: st.Statement) -> st.Statement:
         return made
     if isinstance(bound, st.CreateTable | st.CreateMaterializedView):
         return bound if bound.query is None else replace(bound, query=secured(context, bound.query))
-    if isinstance(bound, _RUN):
+    if isinstance(bound, RUN):
         made = secured(context, bound)
         return made
     return bound
-
-
-_RUN = (
-    st.QueryStatement, qt.Insert, qt.Update, qt.Delete, qt.Merge, st.WithChanges, st.DeclareCursor, st.Copy,
-    st.Subscribe, st.DeclareSubscribe, st.AcknowledgeSubscription, st.Call,
-    st.MarkConstraints,
-)  # fmt: skip
-"""Statements that are run as they are bound."""
 
 
 def envelope(
@@ -435,7 +427,7 @@ def divided(context: BindContext, made: st.BoundStatement) -> st.BoundStatement:
     if isinstance(statement, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
         if statement.query is not None:
             statement = replace(statement, query=without_partitioned(statement.query, catalog))
-    elif isinstance(statement, _RUN):
+    elif isinstance(statement, RUN):
         statement = without_partitioned(statement, catalog)
     else:
         return made
@@ -495,7 +487,7 @@ def _check_changing(bound: st.Statement) -> None:
 def _plain(made: st.BoundStatement) -> st.BoundStatement:
     statement: Any = made.statement
     plain: Any
-    if isinstance(statement, _RUN):
+    if isinstance(statement, RUN):
         plain = without_domains(statement)
     elif isinstance(statement, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
         query: Any = without_domains(statement.query)
@@ -521,7 +513,7 @@ def _stable(made: st.BoundStatement) -> st.BoundStatement:
         lost = _falls_away(statement.query, folded)
         made = replace(made, asked=statement) if lost else made
         return replace(made, statement=replace(statement, query=tree), stable=stable)
-    if isinstance(statement, _RUN):
+    if isinstance(statement, RUN):
         kept = fold(statement)
         changed, stable = extract_stable(kept, count)
         if stable or changed is not statement:

@@ -100,15 +100,6 @@ def _refuse_own(what: str, name: ast.Name) -> None:
         raise not_supported(f"DROP {what.upper()} of what may be PostgreSQL's own")
 
 
-def _foreign_table(context: BindContext, what: str, item: ast.AbsentObject) -> _Finding:
-    missing = _no_schema(context, item.name)
-    name = item.name
-    if missing is None and context.find_relation(name[-2] if len(name) > 1 else "", name[-1]) is not None:
-        hint = "Use DROP TABLE to remove a table."
-        return SqlError("42809", f'"{name[-1]}" is not a foreign table', hint=hint), ""
-    return missing or SqlError("42704", f'foreign table "{name[-1]}" does not exist'), ""
-
-
 def _types(context: BindContext, item: ast.AbsentObject) -> list[int] | SqlError:
     """Return the types by oid, 0 for none; or what is wrong with one."""
     found: list[int] = []
@@ -169,7 +160,6 @@ def _operator(context: BindContext, what: str, item: ast.AbsentObject) -> _Findi
 
 _CHECKS: Final[dict[str, _Check]] = {
     "rule": _of_rule,
-    "foreign table": _foreign_table,
     "cast": _cast,
     "operator": _operator,
 }

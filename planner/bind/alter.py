@@ -6,9 +6,9 @@ works in one statement. What exists is named by oid, what does not exist yet is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal, cast
+from typing import Final, Literal, assert_never, cast
 
 from pgwire.give_way import give_way
 from planner import ast
@@ -31,7 +31,6 @@ from planner.bind.retype import alter_type, check_written
 from planner.bind.sequence import changed_definition, drawn_from, identity_sequence, options_by_name
 from planner.bind.stored import stored_default
 from planner.bind.table_parts import (
-    PLURALS,
     Default,
     TableParts,
     add_column,
@@ -48,9 +47,18 @@ from planner.bind.typed import bind_of, refuse_for_typed
 from planner.bind.types import bind_rename_type, bind_set_type_schema, bind_type_owner
 from planner.bind.utility import owner_name
 from planner.catalog import ColumnDef, RelationDef
+from planner.catalog.relation_kinds import (
+    CALLED,
+    COLUMNED,
+    RELATION_KINDS,
+    SYSTEM_COLUMNED,
+    RelationKind,
+    called,
+)
 from planner.domains import domain_named, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import TEXT
+from planner.foreign_options import option_changes
 from planner.query import Var
 from planner.scope import SYSTEM_COLUMNS
 from planner.types import SqlType
@@ -58,20 +66,12 @@ from planner.walk import walk
 
 # unknown types and options are found while the text is at hand
 _PLACED = frozenset(("42704", "42601", "22023", "0A000"))
-_KINDS = {
-    "table": ("r", "p", "v", "m", "i", "S"),
-    "view": ("v",),
-    "materialized view": ("m",),
-    "index": ("i", "r", "p"),
-    "sequence": ("S",),
+_KINDS: Final[Mapping[str, frozenset[RelationKind]]] = {
+    **CALLED,
+    "table": frozenset(RELATION_KINDS) - {"c"},
+    "index": frozenset(RELATION_KINDS) - {"c"},  # RENAME
 }
-_ARTICLES = {
-    "table": "a table",
-    "view": "a view",
-    "materialized view": "a materialized view",
-    "index": "an index",
-    "sequence": "a sequence",
-}
+"""What ALTER of each word may name; which actions a kind of relation takes ``_refused`` says."""
 _VIEW_ACTIONS = OPTION_ACTIONS | {"change owner"}
 _OWN_VIEW_ACTIONS = _VIEW_ACTIONS | {"column default"}
 _PERSISTENCE: dict[str, Literal["p", "u"]] = {"set logged": "p", "set un logged": "u"}
@@ -81,7 +81,34 @@ _MATVIEW_ACTIONS = _VIEW_ACTIONS | frozenset(
      "replica identity", "set table space")
 )  # fmt: skip
 _INDEX_ACTIONS = _VIEW_ACTIONS | {"set table space", "set statistics", "attach partition"}
-_ACTIONS = {"i": _INDEX_ACTIONS, "m": _MATVIEW_ACTIONS, "S": _SEQUENCE_ACTIONS, "v": _OWN_VIEW_ACTIONS}
+RULE_ACTIONS = frozenset(("enable rule", "disable rule", "enable always rule", "enable replica rule"))
+_TABLE_ONLY = OPTION_ACTIONS | RULE_ACTIONS | frozenset(
+    (*SECURITY_ACTIONS, *_PERSISTENCE, "set compression", "cluster on", "drop cluster", "set access method", "set table space",
+     "alter constraint", "replica identity", "add of", "drop of", "attach partition", "detach partition",
+     "detach partition finalize")
+)  # fmt: skip
+_FOREIGN_ONLY = frozenset(("generic options", "alter column generic options"))
+
+
+def _refused(relation: RelationDef, action: str) -> bool:
+    """Tell whether a kind of relation does not take an action at all."""
+    match relation.kind:
+        case "r" | "p":
+            return action in _FOREIGN_ONLY
+        case "f":
+            return action in _TABLE_ONLY
+        case "i":
+            return action not in _INDEX_ACTIONS
+        case "m":
+            return action not in _MATVIEW_ACTIONS
+        case "S":
+            return action not in _SEQUENCE_ACTIONS
+        case "v":
+            return action not in _OWN_VIEW_ACTIONS
+        case "c":
+            return True
+        case _ as never:
+            assert_never(never)
 
 
 def bind_alter_table(
@@ -103,8 +130,8 @@ def bind_alter_table(
         return st.Skip(notice=f'relation "{node.relation.name}" does not exist, skipping')
     if relation.kind == "c":
         raise _composite(relation)
-    if relation.kind not in ("i" if node.what == "index" else _KINDS[node.what]):
-        raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
+    if relation.kind not in (CALLED if node.what == "index" else _KINDS)[node.what]:
+        raise SqlError("42809", f'"{relation.name}" is not {called(node.what)}')
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
     for action in written:
@@ -114,10 +141,9 @@ def bind_alter_table(
     current = relation
     for action in node.actions:
         give_way()
-        allowed = _ACTIONS.get(relation.kind, _VIEW_ACTIONS)
-        if _is_partitioned_index(context, relation):
-            allowed -= OPTION_ACTIONS
-        if relation.kind not in "rp" and action.kind not in allowed:
+        if _refused(relation, action.kind) or (
+            action.kind in OPTION_ACTIONS and _is_partitioned_index(context, relation)
+        ):
             raise _wrong_kind(context, relation, action)
         try:
             if action.kind == "alter column type" and isinstance(action.definition, ast.ColumnDef):
@@ -208,7 +234,11 @@ def _is_partitioned_index(context: BindContext, relation: RelationDef) -> bool:
 
 
 def _wrong_kind(context: BindContext, relation: RelationDef, action: ast.AlterAction) -> SqlError:
-    plural = "partitioned indexes" if _is_partitioned_index(context, relation) else PLURALS[relation.kind]
+    plural = (
+        "partitioned indexes"
+        if _is_partitioned_index(context, relation)
+        else RELATION_KINDS[relation.kind].plural
+    )
     word = _ACTION_WORDS.get(action.kind, action.kind.upper())
     return SqlError(
         "42809",
@@ -223,6 +253,7 @@ _ACTION_WORDS = {
     "drop not null": "ALTER COLUMN ... DROP NOT NULL",
     "set statistics": "ALTER COLUMN ... SET STATISTICS",
     "set storage": "ALTER COLUMN ... SET STORAGE",
+    "set compression": "ALTER COLUMN ... SET COMPRESSION",
     "set options": "ALTER COLUMN ... SET",
     "reset options": "ALTER COLUMN ... RESET",
     "set un logged": "SET UNLOGGED",
@@ -235,6 +266,9 @@ _ACTION_WORDS = {
     "add of": "OF",
     "drop of": "NOT OF",
     "set access method": "SET ACCESS METHOD",
+    "drop cluster": "SET WITHOUT CLUSTER",
+    "generic options": "OPTIONS",
+    "alter column generic options": "ALTER COLUMN ... OPTIONS",
     "set expression": "ALTER COLUMN ... SET EXPRESSION",
     **{kind: kind.upper().replace(" TRIG", " TRIGGER") for kind in TRIGGER_ACTIONS},
 }
@@ -329,6 +363,10 @@ def _action(
         return bind_row_security(kind), relation
     if isinstance(action.definition, ast.PartitionAction):
         return bind_partition_action(context, relation, action, action.definition), relation
+    if kind in _FOREIGN_ONLY:
+        changes = option_changes(action.foreign_options)
+        name = column_named(relation, action.name).name if action.name else ""
+        return st.SetForeignOptions(column=name, changes=changes), relation
     if kind in ("add of", "drop of"):
         of = bind_of(context, relation, action.of_type)
         return of, replace(relation, of_type=of.type)
@@ -341,13 +379,10 @@ def _action(
         return None, relation
     if kind in ("add inherit", "drop inherit") and action.parent is not None:
         raise _inheritance(context, relation, action.parent, added=kind == "add inherit")
-    if kind in _RULE_ACTIONS:  # there are none but those that views are
+    if kind in RULE_ACTIONS:  # there are none but those that views are
         raise SqlError("42704", f'rule "{action.name}" for relation "{relation.name}" does not exist')
     word = _ACTION_WORDS.get(kind, kind.upper())
     raise not_supported(f"ALTER TABLE ... {word}", span=action.span)
-
-
-_RULE_ACTIONS: Final = frozenset(("enable rule", "disable rule", "enable always rule", "enable replica rule"))
 
 
 def _inheritance(
@@ -463,7 +498,7 @@ def _add_column(
     if exists:  # which is told to whom the table is, before its type and default are looked at
         told = st.ColumnSpec(name=node.name, type=SqlType(TEXT))
         return st.AddColumn(column=told, if_not_exists=missing_ok), relation
-    parts = TableParts(table=relation.name)
+    parts = TableParts(table=relation.name, foreign_table=relation.kind == "f")
     spec = add_column(context, parts, node)
     if any(key.primary for key in parts.keys):
         if any(index.primary for index in relation.indexes):
@@ -510,7 +545,7 @@ def _second_primary(relation: RelationDef, span: Span | None) -> SqlError:
 def _add_constraint(
     context: BindContext, relation: RelationDef, node: ast.Constraint
 ) -> st.AddKey | st.AddCheck | st.AddForeignKey:
-    parts = TableParts(table=relation.name)
+    parts = TableParts(table=relation.name, foreign_table=relation.kind == "f")
     add_constraint(context, parts, node)
     if parts.foreign:
         return st.AddForeignKey(key=bound_foreign_keys(context, parts)[0])
@@ -564,20 +599,20 @@ def bind_rename(
         # the same is asked of whose constraint is renamed
         if relation.of_type:
             raise SqlError("42809", "cannot rename column of typed table")
-        if relation.kind in "iS":
+        if relation.kind not in COLUMNED:
             raise SqlError("42809", f'cannot rename columns of relation "{relation.name}"')
         if inner[node.what] == "column":
             _renamed_column(relation, node.old)
             if node.relation.only:
                 refuse_rename_alone(context, relation, "column", node.old)
-            if relation.kind in "rmp":  # views have no system columns
+            if relation.kind in SYSTEM_COLUMNED:  # views have no system columns
                 check_column_name(node.new)
             return st.Rename(what="column", relation=relation.oid, old=node.old, new=node.new)
         if node.relation.only:
             refuse_rename_alone(context, relation, "constraint", node.old)
         return st.Rename(what="constraint", relation=relation.oid, old=node.old, new=node.new)
     if relation.kind not in _KINDS[node.what]:
-        raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
+        raise SqlError("42809", f'"{relation.name}" is not {called(node.what)}')
     return st.Rename(what="relation", relation=relation.oid, old=relation.name, new=node.new)
 
 
@@ -592,7 +627,7 @@ def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
     """ALTER TABLE, VIEW, MATERIALIZED VIEW, SEQUENCE ... SET SCHEMA. Raises SqlError 42P01, 42809, 3F000; 0A000 for others."""
     if node.what in ("type", "domain"):
         return bind_set_type_schema(context, node)
-    if node.what not in ("table", "view", "materialized view", "sequence") or node.relation is None:
+    if node.what not in _KINDS or node.what == "index" or node.relation is None:
         raise not_supported(f"ALTER {node.what.upper()} ... SET SCHEMA", span=node.span)
     relation = _altered(context, node.relation, node.if_exists)
     if relation is None:
@@ -606,7 +641,7 @@ def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
             hint="Change the schema of the table instead.",
         )
     if relation.kind not in _KINDS[node.what] or relation.kind == "i":
-        raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
+        raise SqlError("42809", f'"{relation.name}" is not {called(node.what)}')
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
     if node.new != "pg_temp" and context.catalog.schema(node.new) is None:

@@ -11,6 +11,7 @@ from planner.bind.generated import columns_used
 from planner.bind.partition import bind_bound, partition_check
 from planner.bind.stored import deparse_check
 from planner.catalog import RelationDef
+from planner.catalog.relation_kinds import PARTITIONS
 from planner.errors import SqlError, not_supported
 from planner.partition import key_exprs
 
@@ -47,7 +48,7 @@ def bind_partition_action(
             finalize=action.kind != "detach partition",
             check=_condition(context, relation, other) if node.concurrently else None,
         )
-    if other.virtual or other.kind not in "rp":
+    if other.virtual or other.kind not in PARTITIONS:
         raise SqlError("42809", f'"{other.name}" is not a table')
     if bounds is None:
         raise not_supported("ATTACH PARTITION without a bound", span=action.span)

@@ -177,12 +177,13 @@ def _check_relation(relation: RelationDef, is_from: bool) -> None:
         if is_from and relation.virtual:
             raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
         return
-    if relation.kind == "p":
+    if relation.kind in ("p", "f"):
         if is_from:
             return
+        word = "partitioned table" if relation.kind == "p" else "foreign table"
         raise SqlError(
             "42809",
-            f'cannot copy from partitioned table "{relation.name}"',
+            f'cannot copy from {word} "{relation.name}"',
             hint="Try the COPY (SELECT ...) TO variant.",
         )
     what = {"v": "view", "m": "materialized view", "i": "index", "S": "sequence", "c": "type"}[relation.kind]

@@ -23,6 +23,7 @@ from planner.bind.table_parts import (
 from planner.bind.types import bind_drop_type
 from planner.bind.updatable import obstacle_to_check
 from planner.bind.utility import owner_name
+from planner.catalog.relation_kinds import TRUNCATED
 from planner.collations import COLLATE_HINT, query_collations, type_collation
 from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
@@ -201,9 +202,12 @@ def _add_named(found: set[int], node: Any) -> None:
 
 
 def bind_drop(context: BindContext, node: ast.Drop) -> st.Drop | st.DropType:
-    """DROP TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, SCHEMA: names are resolved when it runs, one by one."""
-    words: dict[str, Literal["table", "view", "materialized view", "index", "sequence", "schema"]] = {
+    """DROP TABLE, FOREIGN TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, SCHEMA: names are resolved when it runs, one by one."""
+    words: dict[
+        str, Literal["table", "foreign table", "view", "materialized view", "index", "sequence", "schema"]
+    ] = {
         "table": "table",
+        "foreign table": "foreign table",
         "view": "view",
         "materialized view": "materialized view",
         "index": "index",
@@ -235,7 +239,7 @@ def bind_truncate(context: BindContext, node: ast.Truncate) -> st.Truncate:
     tables: list[int] = []
     for reference in paced(node.relations):
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
-        if relation.kind not in "rp":
+        if relation.kind not in TRUNCATED:
             raise SqlError("42809", f'"{relation.name}" is not a table')
         if relation.virtual:
             raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')

@@ -8,10 +8,8 @@ A handler is a function that returns fdw_handler, which nothing but C can be wri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NoReturn, TypeVar
 
-from pgwire.give_way import paced
 from pgwire.oids import FDW_HANDLER
 from planner import ast
 from planner import statements as st
@@ -22,13 +20,12 @@ from planner.catalog.foreign import (
     PG_FOREIGN_DATA_WRAPPER,
     PG_FOREIGN_SERVER,
     ForeignClass,
-    Options,
     ServerDef,
     WrapperDef,
 )
 from planner.errors import SqlError, not_supported
 from planner.facts import facts
-from planner.foreign_options import VALIDATOR
+from planner.foreign_options import VALIDATOR, new_options, option_changes
 
 CLASSES: Final[dict[str, ForeignClass]] = {
     "foreign data wrapper": PG_FOREIGN_DATA_WRAPPER,
@@ -51,35 +48,6 @@ def _either(context: BindContext, what: str, name: str) -> WrapperDef | ServerDe
     if CLASSES[what] == PG_FOREIGN_DATA_WRAPPER:
         return _find(context, WrapperDef, name)
     return _find(context, ServerDef, name)
-
-
-def _options(written: Sequence[ast.ForeignOption]) -> Options:
-    """Return the options of a new object. Raises SqlError 42710, 22023."""
-    return changed_options((), _changes(written))
-
-
-def _changes(written: Sequence[ast.ForeignOption]) -> st.OptionChanges:
-    return tuple((option.action, option.name, option.value) for option in paced(written))
-
-
-def changed_options(options: Options, changes: st.OptionChanges) -> Options:
-    """Return options after changes, one by one. Raises SqlError 42710 (there already), 42704 (not there), 22023 (no name of one)."""
-    found = dict(options)
-    for action, name, value in paced(changes):
-        if action == "add":
-            if name in found:
-                raise SqlError("42710", f'option "{name}" provided more than once')
-            found[name] = value
-        elif name not in found:
-            raise SqlError("42704", f'option "{name}" not found')
-        elif action == "set":
-            found[name] = value
-        else:
-            del found[name]
-    for name in paced(tuple(found)):
-        if "=" in name:
-            raise SqlError("22023", f'invalid option name "{name}": must not contain "="')
-    return tuple(found.items())
 
 
 def _refuse_handler(context: BindContext, name: ast.Name) -> NoReturn:
@@ -120,7 +88,7 @@ def bind_define_wrapper(context: BindContext, node: ast.DefineWrapper) -> st.Cre
         return st.CreateWrapper(
             name=node.name,
             validator=_validator(context, node.validator or ()),
-            options=_options(node.options),
+            options=new_options(node.options),
         )
     found = _find(context, WrapperDef, node.name)
     if node.handler:
@@ -129,7 +97,7 @@ def bind_define_wrapper(context: BindContext, node: ast.DefineWrapper) -> st.Cre
         wrapper=found.oid,
         handler=node.handler is not None,
         validator=None if node.validator is None else _validator(context, node.validator),
-        changes=_changes(node.options),
+        changes=option_changes(node.options),
     )
 
 
@@ -142,7 +110,7 @@ def bind_create_server(context: BindContext, node: ast.CreateServer) -> st.Creat
         type=node.type,
         version=node.version,
         if_not_exists=node.if_not_exists,
-        options=_options(node.options),
+        options=new_options(node.options),
     )
 
 
@@ -152,7 +120,7 @@ def bind_alter_server(context: BindContext, node: ast.AlterServer) -> st.AlterSe
         server=_find(context, ServerDef, node.name).oid,
         has_version=node.has_version,
         version=node.version,
-        changes=_changes(node.options),
+        changes=option_changes(node.options),
     )
 
 
@@ -170,9 +138,9 @@ def bind_user_mapping(
         raise SqlError("42704", f'role "{role}" does not exist')
     server = _find(context, ServerDef, node.server).oid
     if node.verb == "alter":
-        return st.AlterUserMapping(role=role, server=server, changes=_changes(node.options))
+        return st.AlterUserMapping(role=role, server=server, changes=option_changes(node.options))
     return st.CreateUserMapping(
-        role=role, server=server, if_not_exists=node.lenient, options=_options(node.options)
+        role=role, server=server, if_not_exists=node.lenient, options=new_options(node.options)
     )
 
 

@@ -19,6 +19,7 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.casts import CastContext, can_coerce_all
 from planner.catalog import ColumnDef, ForeignKeyDef, IndexDef, RelationDef
+from planner.catalog.relation_kinds import TABLES
 from planner.errors import SqlError, not_supported
 from planner.facts import DATE, TIMESTAMP, TIMESTAMPTZ
 from planner.scope import SYSTEM_COLUMNS
@@ -45,7 +46,7 @@ def foreign_key_spec(
         except SqlError as error:
             error.span = None  # as PostgreSQL, which looks it up without the statement's text
             raise
-        if relation.kind not in "rp":
+        if relation.kind not in TABLES:
             raise SqlError("42809", f'referenced relation "{relation.name}" is not a table')
         if relation.virtual:
             raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')

@@ -21,6 +21,7 @@ from planner.bind.readers import is_barrier
 from planner.bind.sample import bind_sample, refused_sample
 from planner.catalog import RelationDef
 from planner.catalog.kept import kept_with_definition
+from planner.catalog.relation_kinds import SAMPLED
 from planner.collations import COLLATIONS, mixing
 from planner.common_types import coerce_to_common, select_common_type, select_common_typmod
 from planner.errors import SqlError
@@ -183,7 +184,7 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
         )
     alias = node.alias.name if node.alias is not None else node.name
     context = scope.context
-    if node.sample is not None and relation.kind not in "rpm":
+    if node.sample is not None and relation.kind not in SAMPLED:
         raise refused_sample(node)
     if relation.kind == "v" and not relation.virtual:
         return _view(scope, relation, node, alias)

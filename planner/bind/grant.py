@@ -16,12 +16,12 @@ from planner.bind.types import PG_TYPE, users_type
 from planner.bind.utility import owner_name
 from planner.catalog import FunctionDef, RelationDef
 from planner.catalog.foreign import FOREIGN_WORDS, PG_FOREIGN_SERVER
+from planner.catalog.relation_kinds import CALLED, GRANTED
 from planner.errors import SqlError, not_supported
 from planner.facts import PG_CATALOG_OID
 from planner.rights import PG_LANGUAGE, grantable_columns, languages
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_LARGEOBJECT = 1259, 2615, 1262, 2613
-_TABLE_KINDS = "rvmp"
 
 
 def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
@@ -159,7 +159,7 @@ def _relations(context: BindContext, node: ast.Grant) -> Iterator[RelationDef]:
                 raise not_supported(f"{_verb(node)} ON a system catalog", span=reference.span)
             yield relation
         return
-    kinds = "S" if node.kind == "sequence" else _TABLE_KINDS
+    kinds = CALLED["sequence"] if node.kind == "sequence" else GRANTED
     for name in node.names:
         if context.catalog.schema(name) is None:
             raise SqlError("3F000", f'schema "{name}" does not exist')

@@ -20,12 +20,12 @@ from planner.bind.output_names import UNNAMED, column_name
 from planner.bind.runnable import runnable
 from planner.bind.stored import stored_context, table_scope, with_oids, without_spans
 from planner.bind.table_parts import (
-    PLURALS,
     check_tablespace,
     column_collation,
 )
 from planner.casts import coerce_to_boolean, resolve_unknown
 from planner.catalog import Catalog, ColumnDef, IndexDef, IndexMethod, RelationDef
+from planner.catalog.relation_kinds import RELATION_KINDS, STORING
 from planner.collations import COLLATE_HINT, expr_collation, without_collate
 from planner.deparse import deparse_expr
 from planner.domains import plain_type
@@ -344,8 +344,8 @@ def _indexable_relation(table: RelationDef) -> None:
         raise SqlError("42809", f'"{table.name}" is a composite type')
     if table.kind == "i":
         raise SqlError("42809", f'"{table.name}" is an index')
-    if table.kind not in "rmp":
-        what = PLURALS[table.kind]
+    if table.kind not in STORING:
+        what = RELATION_KINDS[table.kind].plural
         raise SqlError(
             "42809",
             f'cannot create index on relation "{table.name}"',

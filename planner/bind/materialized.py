@@ -18,6 +18,7 @@ from planner.bind.query import bind_query, bind_view
 from planner.bind.stored import check_stored_query, with_oids
 from planner.bind.table import columns_of_query
 from planner.bind.table_parts import check_access_method, check_tablespace, creation_schema, persistence_of
+from planner.catalog.relation_kinds import STORING
 from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
 from planner.query import QueryExpr
@@ -75,7 +76,7 @@ def bind_refresh(context: BindContext, node: ast.RefreshMaterializedView) -> st.
     """
     reference = node.relation
     relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
-    if relation.kind not in "rmp":
+    if relation.kind not in STORING:
         raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
     if relation.kind != "m":
         raise SqlError("0A000", f'"{relation.name}" is not a materialized view')

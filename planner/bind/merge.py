@@ -23,9 +23,9 @@ from planner.bind.context import BindContext
 from planner.bind.dml import changed_scope, insert_columns, rows_to_change
 from planner.bind.expr import bind_boolean, bind_clause
 from planner.bind.insert_source import converted_row, insert_cells, match_counts
-from planner.bind.table_parts import PLURALS
 from planner.casts import coerce_to_boolean
 from planner.catalog import ColumnDef, RelationDef
+from planner.catalog.relation_kinds import RELATION_KINDS, TABLES
 from planner.errors import SqlError
 from planner.query import CteRange, Expr, Join, JoinKind, Merge, MergeAction, QueryBase, SubLink, Var
 from planner.rewrite import replace_children
@@ -69,11 +69,11 @@ def _check_reach(clauses: Sequence[ast.MergeWhen]) -> None:
 
 def _target(context: BindContext, node: ast.TableRef) -> RelationDef:
     relation = context.relation(node.schema, node.name, node.span, catalog=node.catalog, read=True)
-    if relation.kind in "vm":
+    if relation.kind not in TABLES and relation.kind not in ("i", "c"):
         raise SqlError(
             "0A000",
             f'cannot execute MERGE on relation "{relation.name}"',
-            detail=f"This operation is not supported for {PLURALS[relation.kind]}.",
+            detail=f"This operation is not supported for {RELATION_KINDS[relation.kind].plural}.",
         )
     return target_relation(context, node)
 

@@ -22,6 +22,7 @@ from planner.bind.stored import stored_context, table_scope, with_oids, without_
 from planner.casts import coerce_to_boolean
 from planner.catalog import Catalog, RelationDef
 from planner.catalog.policy import PolicyCommand, PolicyDef
+from planner.catalog.relation_kinds import TABLES
 from planner.deparse import deparse_expr
 from planner.errors import SqlError
 from planner.parse import parse_expression
@@ -80,7 +81,7 @@ def _table(context: BindContext, node: ast.TableRef) -> RelationDef:
     relation = context.relation(node.schema, node.name, catalog=node.catalog)
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
-    if relation.kind not in "rp":
+    if relation.kind not in TABLES:
         raise SqlError("42809", f'"{relation.name}" is not a table')
     return relation
 

@@ -54,6 +54,11 @@ def alter_type(
             stored_generation(relation, column.attnum, context.catalog, type_), context.catalog
         )
         default = None
+    elif relation.kind == "f":  # whose rows nobody converts
+        if node.using is not None:
+            raise SqlError("42809", f'"{relation.name}" is not a table')
+        using = Var(type=column.declared, range=0, attnum=column.attnum, name=column.name)
+        default = _default(context, column, type_)
     else:
         using = _using(context, before, column, type_, node.using)
         default = _default(context, column, type_)

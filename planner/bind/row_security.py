@@ -31,6 +31,7 @@ from planner.bind.readers import as_view, invokes
 from planner.bind.stored import table_query
 from planner.catalog import Catalog, RelationDef, RoleDef
 from planner.catalog.policy import PolicyCommand, PolicyDef
+from planner.catalog.relation_kinds import TABLES
 from planner.errors import SqlError, not_supported
 from planner.facts import BOOL
 from planner.query import (
@@ -310,7 +311,7 @@ class _Securing:
         relation = self.context.catalog.relation_by_oid(oid)
         view = 0 if through is None else through.uses[-2].oid
         role = self._reader(view) if view else self.role
-        if relation is None or relation.kind not in "rp" or not self._counts(relation, role):
+        if relation is None or relation.kind not in TABLES or not self._counts(relation, role):
             return None
         return _Target(relation, role, view)
 

@@ -18,6 +18,7 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.options import boolean_option
 from planner.catalog import ColumnDef, RelationDef, SequenceDef
+from planner.catalog.relation_kinds import RELATION_KINDS, SEQUENCE_OWNERS
 from planner.errors import Span, SqlError
 from planner.facts import INT2, INT4, INT8
 from planner.named_oids import relations_in_text
@@ -308,9 +309,9 @@ def _owned_by(context: BindContext, options: Mapping[str, ast.Option]) -> tuple[
 
 
 def _owning_column(table: RelationDef, name: str) -> int:
-    if table.kind not in "rvp" or table.virtual:
-        kinds = {"i": "indexes", "S": "sequences"}
-        detail = f"This operation is not supported for {kinds[table.kind]}." if table.kind in kinds else None
+    if table.kind not in SEQUENCE_OWNERS or table.virtual:
+        plural = RELATION_KINDS[table.kind].plural
+        detail = None if table.virtual else f"This operation is not supported for {plural}."
         raise SqlError("42809", f'sequence cannot be owned by relation "{table.name}"', detail=detail)
     for column in table.live:
         if column.name == name:

@@ -17,10 +17,11 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_kept
 from planner.bind.stored import stored_context, table_scope, with_oids, without_spans
-from planner.bind.table_parts import PLURALS, creation_schema
+from planner.bind.table_parts import creation_schema
 from planner.bind.utility import owner_name
 from planner.casts import resolve_unknown
 from planner.catalog import Catalog, ColumnDef, RelationDef
+from planner.catalog.relation_kinds import RELATION_KINDS, STATISTICS_KINDS
 from planner.catalog.statistics import DEFAULT_TARGET, KINDS, OF_EXPRESSIONS, PG_STATISTIC_EXT, StatisticsDef
 from planner.deparse import deparse_expr
 from planner.domains import base_oid
@@ -67,11 +68,11 @@ def bind_create(context: BindContext, node: ast.CreateStatistics) -> st.CreateSt
         error.span = None  # PostgreSQL looks it up without the statement's text
         raise
     parts = tuple([_part(context, element, relation) for element in node.elements])
-    if relation.kind not in "rmp":
+    if relation.kind not in STATISTICS_KINDS:
         raise SqlError(
             "42809",
             f'cannot define statistics for relation "{relation.name}"',
-            detail=f"This operation is not supported for {PLURALS.get(relation.kind, 'composite types')}.",
+            detail=f"This operation is not supported for {RELATION_KINDS[relation.kind].plural}.",
         )
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')

@@ -28,7 +28,6 @@ from planner.bind.sequence import drawn_from
 from planner.bind.statistics import copied_statistics
 from planner.bind.stored import bind_check
 from planner.bind.table_parts import (
-    PLURALS,
     TableParts,
     _used_names,
     add_column,
@@ -50,9 +49,11 @@ from planner.bind.table_parts import (
 )
 from planner.bind.typed import type_of_table, typed_columns
 from planner.catalog import ColumnDef, RelationDef
+from planner.catalog.relation_kinds import COLUMNED, RELATION_KINDS
 from planner.collations import COLLATE_HINT, query_collations, type_collation
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import INT8, UNKNOWN
+from planner.foreign_options import new_options, server_named
 from planner.query import QueryExpr
 from planner.typefacts import format_type
 from planner.typenames import check_column_type
@@ -66,12 +67,14 @@ MAX_COLUMNS = 1600
 def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> None:
     """Copy another relation's columns, and with INCLUDING its defaults, checks and keys."""
     source = node.relation
+    if parts.foreign_table:
+        raise SqlError("0A000", "LIKE is not supported for creating foreign tables", span=source.span)
     relation = context.relation(source.schema, source.name, source.span, catalog=source.catalog)
-    if relation.kind not in ("r", "v", "m", "c", "p"):
+    if relation.kind not in COLUMNED:
         raise SqlError(
             "42809",
             f'relation "{relation.name}" is invalid in LIKE clause',
-            detail=f"This operation is not supported for {PLURALS[relation.kind]}.",
+            detail=f"This operation is not supported for {RELATION_KINDS[relation.kind].plural}.",
             span=source.span,
         )
     parts.likes.append(relation.oid)
@@ -212,13 +215,20 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     taken = context.holder(schema, node.relation.name) is not None
     if taken and node.if_not_exists:  # told to who may create there, and nothing else is looked at
         return st.CreateTable(
-            schema=schema, name=node.relation.name, if_not_exists=True, columns=(), persistence=persistence
+            schema=schema,
+            name=node.relation.name,
+            if_not_exists=True,
+            columns=(),
+            persistence=persistence,
         )
     parent = None if node.parent is None else _partitioned(context, node.parent, persistence)
     if node.on_commit and persistence != "t":
         raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
     parts = TableParts(
-        table=node.relation.name, schema=schema, makes_sequences=any(map(makes_sequence, node.elements))
+        table=node.relation.name,
+        schema=schema,
+        makes_sequences=any(map(makes_sequence, node.elements)),
+        foreign_table=bool(node.server),
     )
     if parent is not None:
         parts.columns += inherited_columns(parent)
@@ -298,6 +308,8 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         commented=tuple(parts.commented),
         path=tuple(context.search_path),
         of_type=0 if of_type is None else of_type.oid,
+        server=server_named(context.catalog, node.server) if node.server else 0,
+        foreign_options=new_options(node.foreign_options),
     )
 
 

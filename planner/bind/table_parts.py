@@ -6,9 +6,9 @@ generated columns are bound over the table as it will be, so attnums are known.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from planner import ast
 from planner import statements as st
@@ -21,26 +21,19 @@ from planner.bind.runnable import must_be_called, runnable_or_called
 from planner.bind.sequence import SERIAL_TYPES, identity_sequence, serial_sequence
 from planner.bind.stored import bind_check_expr, bind_default, with_oids
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef
+from planner.catalog.foreign import Options
 from planner.collations import type_collation
 from planner.deparse import deparse_expr
 from planner.domains import base_oid, domain_named, is_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import facts
+from planner.foreign_options import new_options
 from planner.opclass import check_indexable
 from planner.query import CTID, TABLEOID, Const, Expr
 from planner.scope import SYSTEM_COLUMNS
 from planner.typefacts import format_type, plain_collation
 from planner.typenames import check_column_type
 from planner.types import SqlType
-
-PLURALS = {
-    "r": "tables",
-    "p": "partitioned tables",
-    "v": "views",
-    "m": "materialized views",
-    "i": "indexes",
-    "S": "sequences",
-}
 
 Default: TypeAlias = tuple[Expr | None, str | None]
 
@@ -119,6 +112,7 @@ class TableParts:
     overridden: set[str] = field(default_factory=set)  # columns of a partition that were named
     schema: str | None = None  # of the table being created: it may refer to itself
     makes_sequences: bool = False  # by CREATE TABLE: defaults may draw from them
+    foreign_table: bool = False
     wrong: SqlError | None = (
         None  # of a default of the table being created, to be raised once it could be made
     )
@@ -230,6 +224,8 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
                     span=constraint.span,
                 )
             generated = constraint
+        elif parts.foreign_table and kind in KEYS:
+            raise no_key_of_foreign_table(constraint)
         elif kind == "check":
             parts.checks.append(constraint)
         elif kind in ("primary key", "unique"):
@@ -270,10 +266,17 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
         late=late,
         dims=node.dims,
         compression=compression,
+        foreign_options=_column_options(parts, node),
     )
     parts.columns.append(spec)
     parts.spans.append(node.span)
     return spec
+
+
+def _column_options(parts: TableParts, node: ast.ColumnDef) -> Options:
+    if node.foreign_options and not parts.foreign_table:
+        raise SqlError("42809", f'"{parts.table}" is not a foreign table')
+    return new_options(node.foreign_options)
 
 
 def _check_generated(
@@ -363,6 +366,18 @@ def refuse_constraint(constraint: ast.Constraint) -> None:
     raise not_supported(constraint.kind.upper(), span=constraint.span)
 
 
+KEYS: Final[Mapping[str, str]] = {
+    "primary key": "primary key", "unique": "unique", "foreign key": "foreign key", "exclude": "exclusion",
+}  # fmt: skip
+"""Constraints that something else than a row decides, with what messages call them."""
+
+
+def no_key_of_foreign_table(constraint: ast.Constraint) -> SqlError:
+    """Return the error for a constraint that only who has the rows could keep."""
+    what = KEYS[constraint.kind]
+    return SqlError("0A000", f"{what} constraints are not supported on foreign tables", span=constraint.span)
+
+
 _TAKE_ATTRIBUTES = frozenset(("primary key", "unique", "exclude", "foreign key"))
 _ATTRIBUTES = {
     "deferrable": "DEFERRABLE",
@@ -438,7 +453,9 @@ def _key(parts: TableParts, constraint: ast.Constraint, columns: Sequence[str]) 
 
 
 def add_constraint(context: BindContext, parts: TableParts, constraint: ast.Constraint) -> None:
-    """Enter a table constraint into ``parts``."""
+    """Enter a table constraint into ``parts``. Raises SqlError 0A000 for what a foreign table cannot have."""
+    if parts.foreign_table and constraint.kind in KEYS:
+        raise no_key_of_foreign_table(constraint)
     if constraint.kind == "check":
         parts.checks.append(constraint)
     elif constraint.kind in ("primary key", "unique"):
@@ -508,6 +525,7 @@ def bound_checks(
                 sql=deparse_expr(expr, relation),
                 columns=_used_names(relation, used),
                 no_inherit=node.no_inherit,
+                not_valid=node.not_valid,
             )
         )
     return tuple(result)

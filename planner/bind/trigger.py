@@ -20,6 +20,7 @@ from planner.bind.runnable import check_runnable
 from planner.bind.stored import stored_context, table_range, with_oids, without_spans
 from planner.casts import coerce_to_boolean
 from planner.catalog import Catalog, ColumnDef, ConstraintDef, RelationDef
+from planner.catalog.relation_kinds import RELATION_KINDS, TABLES, TRIGGERED
 from planner.catalog.trigger import TriggerDef
 from planner.deparse_trigger import deparse_when
 from planner.errors import SqlError, not_supported
@@ -39,13 +40,6 @@ OLD, NEW = 0, 1
 """The ranges of a condition."""
 
 _TIMINGS: Final[Mapping[str, Literal["b", "a", "i"]]] = {"before": "b", "after": "a", "instead of": "i"}
-
-_OTHERS: Final[Mapping[str, str]] = {
-    "m": "materialized views",
-    "S": "sequences",
-    "i": "indexes",
-    "c": "composite types",
-}
 
 
 def bind_create_trigger(context: BindContext, node: ast.CreateTrigger) -> st.CreateTrigger:
@@ -111,11 +105,12 @@ def _transitions(relation: RelationDef, node: ast.CreateTrigger) -> tuple[str, s
                 "ROW variable naming in the REFERENCING clause is not supported",
                 hint="Use OLD TABLE or NEW TABLE for naming transition tables.",
             )
-        if relation.kind == "v":
+        if relation.kind not in TABLES:
+            facts_ = RELATION_KINDS[relation.kind]
             raise SqlError(
                 "42809",
-                f'"{relation.name}" is a view',
-                detail="Triggers on views cannot have transition tables.",
+                f'"{relation.name}" is {facts_.one}',
+                detail=f"Triggers on {facts_.plural} cannot have transition tables.",
             )
         for wrong, sqlstate, message in (
             (
@@ -149,11 +144,23 @@ def _transitions(relation: RelationDef, node: ast.CreateTrigger) -> tuple[str, s
 def _check_relation(relation: RelationDef, node: ast.CreateTrigger) -> None:
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
-    if relation.kind in "rp":
+    if relation.kind in TABLES:
         if node.timing == "instead of":
             raise SqlError(
                 "42809", f'"{relation.name}" is a table', detail="Tables cannot have INSTEAD OF triggers."
             )
+    elif relation.kind == "f":
+        for wrong, what in (
+            (node.timing == "instead of", "INSTEAD OF"),
+            ("t" in node.events, "TRUNCATE"),
+            (node.constraint, "constraint"),
+        ):
+            if wrong:
+                raise SqlError(
+                    "42809",
+                    f'"{relation.name}" is a foreign table',
+                    detail=f"Foreign tables cannot have {what} triggers.",
+                )
     elif relation.kind == "v":
         detail = None
         if node.timing != "instead of" and node.row:
@@ -166,7 +173,7 @@ def _check_relation(relation: RelationDef, node: ast.CreateTrigger) -> None:
         raise SqlError(
             "42809",
             f'relation "{relation.name}" cannot have triggers',
-            detail=f"This operation is not supported for {_OTHERS[relation.kind]}.",
+            detail=f"This operation is not supported for {RELATION_KINDS[relation.kind].plural}.",
         )
 
 
@@ -304,11 +311,11 @@ def bind_rename_trigger(context: BindContext, node: ast.RenameTrigger) -> st.Ren
     """ALTER TRIGGER ... RENAME TO. Raises SqlError 42P01, 42704, 42809, 42501 (a system catalog)."""
     reference = node.relation
     relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
-    if relation.kind not in "rvp":
+    if relation.kind not in TRIGGERED:
         raise SqlError(
             "42809",
             f'relation "{relation.name}" cannot have triggers',
-            detail=f"This operation is not supported for {_OTHERS[relation.kind]}.",
+            detail=f"This operation is not supported for {RELATION_KINDS[relation.kind].plural}.",
         )
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')

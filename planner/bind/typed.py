@@ -15,6 +15,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.catalog import ColumnDef, RelationDef, TypeDef
+from planner.catalog.relation_kinds import TABLES
 from planner.errors import SqlError, not_supported
 from planner.typefacts import format_type
 
@@ -73,7 +74,7 @@ def bind_of(context: BindContext, relation: RelationDef, name: ast.TypeName | No
         if not relation.of_type:
             raise SqlError("42809", f'"{relation.name}" is not a typed table')
         return st.SetOfType(type=0)
-    if relation.kind not in "rp":
+    if relation.kind not in TABLES:
         raise not_supported(f'OF for "{relation.name}"')
     made = type_of_table(context, name)
     if relation.partition_of:

@@ -24,8 +24,9 @@ from planner.bind.expr import bind_clause
 from planner.bind.options import boolean_option, check_words, option_text, redundant
 from planner.bind.readers import invokes
 from planner.bind.runnable import restricted_calls, runnable_now
-from planner.bind.table_parts import PLURALS, check_clusterable
+from planner.bind.table_parts import check_clusterable
 from planner.catalog import RelationDef
+from planner.catalog.relation_kinds import CALLED, COLUMNED, LOCKED, RELATION_KINDS, STORING, called
 from planner.deparse_expr import quote_identifier
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import INTERVAL, TIMESTAMPTZ
@@ -390,7 +391,7 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
             tables.append(relation.table_oid)
         elif relation.stored:
             tables.append(relation.oid)
-        elif relation.kind not in "rmp":
+        elif relation.kind not in STORING:
             not_tables.append(relation.name)
     over = node.object if node.object in ("schema", "database", "system") else ""
     if node.object in ("database", "system") and node.name not in ("", context.database):
@@ -474,10 +475,10 @@ def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequenc
     if node.what == "reindex":
         if node.object == "index" and relation.kind != "i":
             raise SqlError("42809", f'"{relation.name}" is not an index')
-        if node.object == "table" and relation.kind not in "rmp":
+        if node.object == "table" and relation.kind not in STORING:
             raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
     if node.what == "cluster":
-        if relation.kind not in "rmp":
+        if relation.kind not in STORING:
             raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
         if node.name and all(index.name != node.name for index in relation.indexes):
             raise SqlError("42704", f'index "{node.name}" for table "{relation.name}" does not exist')
@@ -491,32 +492,24 @@ _PG_CONSTRAINT: Final = 2606
 _PG_AUTHID: Final = 1260
 _PG_DATABASE: Final = 1262
 _PG_LARGEOBJECT: Final = 2613
-_COMMENT_KINDS = {"table": "rp", "view": "v", "materialized view": "m", "index": "i", "sequence": "S"}
-_ARTICLES = {
-    "table": "a table",
-    "view": "a view",
-    "materialized view": "a materialized view",
-    "index": "an index",
-    "sequence": "a sequence",
-}
 
 
 def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment | st.Skip:
     """COMMENT ON TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, COLUMN, CONSTRAINT, SCHEMA, ROLE, DATABASE, LARGE OBJECT; others 0A000."""
-    if node.what in _COMMENT_KINDS:
+    if node.what in CALLED:
         relation = _named_relation(context, node.name, node.span)
-        if relation.kind not in _COMMENT_KINDS[node.what]:
-            raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
+        if relation.kind not in CALLED[node.what]:
+            raise SqlError("42809", f'"{relation.name}" is not {called(node.what)}')
         return st.Comment(class_oid=_PG_CLASS, object_oid=relation.oid, sub_id=0, text=node.text)
     if node.what == "column":
         if len(node.name) < 2:
             raise SqlError("42601", "column name must be qualified")
         relation = _named_relation(context, node.name[:-1], node.span)
-        if relation.kind in "iS":
+        if relation.kind not in COLUMNED:
             raise SqlError(
                 "42809",
                 f'cannot set comment on relation "{relation.name}"',
-                detail=f"This operation is not supported for {PLURALS[relation.kind]}.",
+                detail=f"This operation is not supported for {RELATION_KINDS[relation.kind].plural}.",
             )
         for column in relation.live:
             if column.name == node.name[-1]:
@@ -609,13 +602,13 @@ def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
     beneath: dict[tuple[int, int], None] = {}
     for reference in paced(node.relations):
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
-        if relation.kind == "m":
+        if relation.kind not in LOCKED:
             raise SqlError(
                 "42809",
                 f'cannot lock relation "{relation.name}"',
-                detail="This operation is not supported for materialized views.",
+                detail=f"This operation is not supported for {RELATION_KINDS[relation.kind].plural}.",
             )
-        if relation.kind not in "rpv" or relation.virtual:
+        if relation.virtual:
             raise not_supported(
                 f'LOCK TABLE of "{relation.name}", which is not a stored table', span=node.span
             )
@@ -644,7 +637,7 @@ def _read_by(
     asked = 0 if invokes(view) else view.owner
     for oid in view.depends_on:
         relation = context.catalog.relation_by_oid(oid)
-        if relation is None or relation.kind not in "rpv" or (oid, asked) in beneath:
+        if relation is None or relation.kind not in LOCKED or (oid, asked) in beneath:
             continue
         beneath[oid, asked] = None
         context.versions[oid] = relation.version

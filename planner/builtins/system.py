@@ -20,6 +20,7 @@ from planner.builtins.reg import find_relation, quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, SystemCatalog
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.errors import SqlError
 from planner.extensions import TEMPLATES
 from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
@@ -134,7 +135,7 @@ def _has_type(catalog: SystemCatalog, schema: str, name: str) -> bool:
         return True
     for candidate in (name, name[1:]) if name.startswith("_") else (name,):
         relation = catalog.relation(schema, candidate)
-        if relation is not None and relation.kind in "rvp" and not relation.virtual:
+        if relation is not None and relation.kind in ROW_TYPED and not relation.virtual:
             return True
     return False
 

@@ -27,6 +27,7 @@ from planner.builtins.system_server import record_of
 from planner.catalog import RANGE_CONSTRUCTORS, RelationDef
 from planner.catalog.foreign import FOREIGN_WORDS, PG_FOREIGN_SERVER, PG_USER_MAPPING, PUBLIC_MAPPING
 from planner.catalog.opclasses import PG_OPCLASS, PG_OPFAMILY, OperatorFamilyDef
+from planner.catalog.relation_kinds import CALLED, called
 from planner.errors import SqlError
 from planner.facts import REGCONFIG, REGDICTIONARY, ProcFact, facts, rows
 from planner.textsearch.names import find_named
@@ -36,9 +37,6 @@ Names = Sequence[str]
 Address = tuple[int, int]
 """Of an object: its oid, and the number of its column, 0 for a whole one."""
 
-_RELATION_KINDS: Final = {
-    "table": "rp", "index": "i", "sequence": "S", "view": "v", "materialized view": "m", "foreign table": "f",
-}  # fmt: skip
 _UNSUPPORTED: Final = frozenset(
     ("toast table", "index column", "sequence column", "toast table column", "view column", "materialized view column",
      "composite type", "composite type column", "parameter ACL")
@@ -93,9 +91,8 @@ def _relation(session: EvalSession, names: Names) -> RelationDef:
 
 def _of_kind(what: str, session: EvalSession, names: Names, _args: Names) -> Address:
     found = _relation(session, names)
-    if found.kind not in _RELATION_KINDS[what]:
-        article = "an" if what == "index" else "a"
-        raise SqlError("42809", f'"{found.name}" is not {article} {what}')
+    if found.kind not in CALLED[what]:
+        raise SqlError("42809", f'"{found.name}" is not {called(what)}')
     return found.oid, 0
 
 
@@ -423,7 +420,7 @@ def _transform(session: EvalSession, names: Names, args: Names) -> Address:
 
 _Find = Callable[[EvalSession, Names, Names], Address]
 _FIND: Final[Mapping[str, tuple[int, _Find]]] = {
-    **{what: (1259, partial(_of_kind, what)) for what in _RELATION_KINDS},
+    **{what: (1259, partial(_of_kind, what)) for what in CALLED},
     "table column": (1259, _column),
     "foreign table column": (1259, _column),
     "default value": (2604, _default),

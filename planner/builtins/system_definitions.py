@@ -22,6 +22,7 @@ from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system import opclass_is_visible, qualifier, relation_visible, type_name
 from planner.catalog import ConstraintDef, IndexDef, RelationDef, TypeDef
+from planner.catalog.relation_kinds import BY_QUERY
 from planner.deparse_expr import depends_on_styles
 from planner.errors import SqlError, not_supported
 from planner.facts import FLOAT8, ProcFact, facts, rows
@@ -375,7 +376,7 @@ def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str |
     from planner.bind.stored import stored_context
     from planner.deparse import deparse_query
 
-    if view.kind not in "vm" or not view.view_sql:
+    if view.kind not in BY_QUERY or not view.view_sql:
         return None
     # which names need their schema depends on the search path and on the names there are; lists of columns follow what is read
     found = [session.catalog.relation_by_oid(oid) for oid in view.depends_on]

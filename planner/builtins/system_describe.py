@@ -20,15 +20,12 @@ from planner.builtins.system import opclass_is_visible, relation_visible, type_n
 from planner.catalog import ExtensionDef, RelationDef, SystemCatalog
 from planner.catalog.foreign import FOREIGN_WORDS, PG_USER_MAPPING, MappingDef, ServerDef
 from planner.catalog.opclasses import PG_OPCLASS, PG_OPFAMILY, FamilyMember, OperatorFamilyDef
+from planner.catalog.relation_kinds import DESCRIBED
 from planner.extensions import PLPGSQL, TEMPLATES
 from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
 from planner.opclass_extensions import extension_classes
 from planner.textsearch.names import SEARCH_NAMES, by_oid
 from planner.typefacts import FIRST_USER_OID, format_type
-
-_RELATIONS: Final = {
-    "r": "table", "p": "table", "v": "view", "i": "index", "S": "sequence", "m": "materialized view", "c": "composite type",
-}  # fmt: skip
 
 
 def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int) -> str | None:
@@ -55,7 +52,7 @@ def relation_words(session: EvalSession, relation: RelationDef) -> str:
     name = quote_ident(relation.name)
     if not relation_visible(session, relation):
         name = f"{quote_ident(relation.schema)}.{name}"
-    return f"{_RELATIONS[relation.kind]} {name}"
+    return f"{DESCRIBED[relation.kind]} {name}"
 
 
 def _constraint(session: EvalSession, oid: int) -> str | None:

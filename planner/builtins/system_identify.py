@@ -33,6 +33,7 @@ from planner.builtins.system_server import record_of
 from planner.catalog import RelationDef
 from planner.catalog.foreign import FOREIGN_WORDS, PG_USER_MAPPING, ForeignDef, MappingDef
 from planner.catalog.opclasses import PG_OPCLASS, PG_OPFAMILY
+from planner.catalog.relation_kinds import DESCRIBED
 from planner.errors import SqlError, not_supported
 from planner.facts import BIT, INTERVAL, NUMERIC, REGCONFIG, REGDICTIONARY, facts, rows
 from planner.opclass_extensions import extension_classes
@@ -105,16 +106,12 @@ def _schema_of(session: Any, extension: str | None) -> str:
 
 # --- relations and what is on them -----------------------------------------------------------------
 
-_RELATIONS: Final = {
-    "r": "table", "p": "table", "v": "view", "i": "index", "S": "sequence", "m": "materialized view", "c": "composite type",
-}  # fmt: skip
-
 
 def _relation(session: Any, oid: int, number: int) -> Identity | str:
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
         return "relation"
-    kind = _RELATIONS[relation.kind]
+    kind = DESCRIBED[relation.kind]
     if number:
         kind += " column"
         column = next((c for c in relation.live if c.attnum == relation.numbered(number)), None)

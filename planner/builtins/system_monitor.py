@@ -21,6 +21,7 @@ from planner.builtins.session import EvalSession
 from planner.builtins.system import is_other_temp_schema
 from planner.builtins.system_definitions import find_index
 from planner.catalog import RelationDef
+from planner.catalog.relation_kinds import FILED, TABLES
 from planner.errors import SqlError, not_supported
 from planner.facts import FLOAT8, INT4, INT8, OID, TIMESTAMPTZ, facts, rows
 from planner.foreign_options import check_names
@@ -151,7 +152,7 @@ def replica_identity_index(session: EvalSession, oid: int) -> int | None:
 def filenode(session: EvalSession, oid: int) -> int | None:
     """SQL's ``pg_relation_filenode``: the oid itself where something is stored, else NULL."""
     relation = session.catalog.relation_by_oid(oid)
-    return oid if relation is not None and relation.kind != "v" else None
+    return oid if relation is not None and relation.kind in FILED else None
 
 
 def filepath(session: EvalSession, oid: int) -> str | None:
@@ -164,14 +165,14 @@ def is_publishable(session: EvalSession, oid: int) -> bool | None:
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
         return None
-    return relation.kind in "rp" and not relation.virtual and relation.persistence == "p"
+    return relation.kind in TABLES and not relation.virtual and relation.persistence == "p"
 
 
 INSERT_UPDATE_DELETE = (1 << 3) | (1 << 2) | (1 << 4)
 
 
 def _updatable(relation: RelationDef | None) -> bool:
-    return relation is not None and relation.kind in "rp" and not relation.virtual
+    return relation is not None and relation.kind in TABLES and not relation.virtual
 
 
 _BITS = {"i": 1 << 3, "u": 1 << 2, "d": 1 << 4}

@@ -35,6 +35,7 @@ from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, RoleDef
 from planner.catalog.foreign import FOREIGN_WORDS, ServerDef, WrapperDef
+from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.errors import SqlError
 from planner.facts import REGPROCEDURE, TID, facts
 from planner.query import CTID, Expr, FuncExpr, RelationRange, Select, Var
@@ -360,7 +361,7 @@ def latest_tid(session: EvalSession, name: str, tid: int) -> int:
 def _latest_tid(session: EvalSession, relation: RelationDef, tid: int) -> int:
     shown = f'"{relation.schema}.{relation.name}"'
     if not Rights(session.rights_catalog, _role(session, session.user)).relation(relation, "r"):
-        raise SqlError("42501", f"permission denied for {_WHAT[relation.kind]} {relation.name}")
+        raise SqlError("42501", f"permission denied for {RELATION_KINDS[relation.kind].word} {relation.name}")
     if relation.kind == "v" and not relation.virtual:
         return _latest_tid(session, _with_ctid(session, relation), tid)
     if relation.kind not in "rmS" or relation.virtual:
@@ -389,17 +390,6 @@ def _with_ctid(session: EvalSession, view: RelationDef) -> RelationDef:
         if found is not None:
             return found
     raise SqlError("42809", "currtid cannot handle this view")
-
-
-_WHAT = {
-    "r": "table",
-    "p": "table",
-    "v": "view",
-    "m": "materialized view",
-    "S": "sequence",
-    "i": "index",
-    "c": "type",
-}
 
 
 def inquires(expr: Expr) -> bool:

@@ -1,6 +1,7 @@
 """What the catalog knows of foreign data (manual 5.12): wrappers, servers, and as whom roles log in there.
 
     wrapper wf  <── server s  <── user mapping for ann on s         each with options: name = value
+                             <── foreign table t (planner.catalog.relations)
 
 They are definitions: no wrapper has a handler, so nothing is read through them.
 """
@@ -13,6 +14,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 PG_FOREIGN_DATA_WRAPPER: Final = 2328
 PG_FOREIGN_SERVER: Final = 1417
 PG_USER_MAPPING: Final = 1418
+PG_FOREIGN_TABLE: Final = 3118
 PUBLIC_MAPPING: Final = 0
 """The role of a mapping for everybody who has none."""
 

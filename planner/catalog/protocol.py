@@ -10,6 +10,7 @@ from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.objects import DatabaseDef, ExtensionDef, RoleDef, SchemaDef
 from planner.catalog.opclasses import OpclassDef
 from planner.catalog.policy import PolicyDef
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.catalog.relations import ConstraintDef, RelationDef
 from planner.catalog.statistics import StatisticsDef
 from planner.catalog.text_search import TextSearchDef
@@ -162,7 +163,7 @@ def row_type_named(catalog: Catalog, schema: str, name: str) -> tuple[RelationDe
     """Return the relation whose rows' type, or the array type over it, is called ``schema.name``, and the oid of that type."""
     for wanted, after in ((name, 1), (name.removeprefix("_"), 2)):
         relation = catalog.relation(schema, wanted)
-        if relation is None or relation.kind not in "rvmp" or relation.virtual:
+        if relation is None or relation.kind not in ROW_TYPED or relation.virtual:
             continue
         if after == 1 or wanted != name:
             return relation, relation.oid + after

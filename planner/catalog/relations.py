@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from planner.catalog.foreign import Options
 from planner.catalog.policy import PolicyDef
+from planner.catalog.relation_kinds import STORING, RelationKind
 from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
 from planner.types import SqlType
@@ -25,7 +27,7 @@ class ColumnDef:
     its attribute number is ``RelationDef.number``, the same where no index keeps columns. ``type`` is plain (``planner.domains``); ``domain`` is the oid of the domain, or array of domains, that it was declared
     as, 0 for none. ``dims``: how many pairs of brackets its type was written with, 0 for what a query or another table gave it, -1 where that
     was not kept (catalogs of before). ``storage`` (p, e, m, x; "" for its type's), ``compression`` (p, l, "" for none), ``statistics`` (-1: by
-    default) and ``options`` are kept for who asks, and change nothing. ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps, or
+    default), ``options`` and ``foreign_options`` (of a foreign table's) are kept for who asks, and change nothing. ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps, or
     kept, for itself; nobody sees it, and it has no attribute number.
     """
 
@@ -47,6 +49,7 @@ class ColumnDef:
     hidden: bool = False
     domain: int = 0
     dims: int = -1
+    foreign_options: Options = ()
 
     @property
     def declared(self) -> SqlType:
@@ -223,7 +226,7 @@ class PartitionBound:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class RelationDef:
-    """A table ('r'), partitioned table ('p', whose rows are in its partitions), view ('v'), materialized view ('m'), sequence ('S'), or virtual catalog relation ('r'/'v' with ``virtual``).
+    """A table ('r'), partitioned table ('p', whose rows are in its partitions), foreign table ('f', whose rows would be a wrapper's to get), view ('v'), materialized view ('m'), sequence ('S'), or virtual catalog relation ('r'/'v' with ``virtual``).
 
     A composite type is one ('c') as far as names of relations and its attributes go; it is stored as a ``TypeDef``.
 
@@ -238,7 +241,7 @@ class RelationDef:
     schema_oid: int
     schema: str
     name: str
-    kind: Literal["r", "v", "m", "i", "S", "c", "p"]
+    kind: RelationKind
     columns: tuple[ColumnDef, ...] = ()
     indexes: tuple[IndexDef, ...] = ()
     constraints: tuple[ConstraintDef, ...] = ()
@@ -269,6 +272,9 @@ class RelationDef:
     bound: PartitionBound | None = None
     # of a typed table: the composite type whose attributes its columns are
     of_type: int = 0
+    # of a foreign table: its server, and what the wrapper of that would be told
+    server: int = 0
+    foreign_options: Options = ()
     # what a publication would tell of old rows: d(efault), n(othing), f(ull), i(ndex); there are none
     replica_identity: Literal["d", "n", "f", "i"] = "d"
 
@@ -278,7 +284,7 @@ class RelationDef:
 
         That of a partitioned table has no rows: it is there to be locked, and changed with the definition.
         """
-        return self.kind in "rmp" and not self.virtual
+        return self.kind in STORING and not self.virtual
 
     @property
     def timeline(self) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from planner import ast
 from planner.bind.context import BindContext
 from planner.catalog import ColumnDef
+from planner.catalog.relation_kinds import COLUMNED
 from planner.composite import is_composite
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import RECORD, facts
@@ -97,7 +98,7 @@ class CatalogTypes:
     def _row_of(self, path: tuple[str, ...]) -> tuple[SqlType, Kind]:
         schema = path[-2] if len(path) > 1 else ""
         relation = self.context.relation(schema, path[-1])
-        if relation.virtual or relation.kind not in "rvmcp":
+        if relation.virtual or relation.kind not in COLUMNED:
             raise not_supported(f"the row type of {relation.name}")
         oid = self.context.find_type(relation.schema, relation.name)
         if oid is None:

@@ -127,7 +127,6 @@ def test_grammar_newer_than_fifteen_is_a_syntax_error(text: str):
         ("CREATE OPERATOR === (function = f, leftarg = int, rightarg = int)", "CREATE OPERATOR"),
         ("CREATE RULE r AS ON INSERT TO t DO NOTHING", "CREATE RULE"),
         ("CREATE TEXT SEARCH TEMPLATE c (lexize = f)", "CREATE TEXT SEARCH TEMPLATE"),
-        ("CREATE FOREIGN TABLE t (a int) SERVER s", "CREATE FOREIGN TABLE"),
     ],
 )
 def test_what_is_refused_is_named(text: str, construct: str):

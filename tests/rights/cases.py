@@ -121,6 +121,7 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "CREATE TEMP TABLE n (x int)", "CREATE TABLE w.n (x w.e)", "CREATE TABLE w.n (x w.elses_e[])", "CREATE TABLE w.n (x w.d DEFAULT 1)",
         "CREATE TABLE w.n (x int REFERENCES w.ref)", "CREATE TABLE w.n (x int REFERENCES w.t (id))", "CREATE TABLE w.n (x w.t)",
         "CREATE TABLE w.n (LIKE w.t)", "CREATE TABLE w.n (LIKE w.v)", "CREATE TABLE w.n (LIKE w.c)",
+        "CREATE FOREIGN TABLE w.n (a int) SERVER w_server", "CREATE FOREIGN TABLE w.n (a int) SERVER w_elses_server",
         "CREATE TABLE w.n PARTITION OF w.p FOR VALUES IN (7)", "CREATE TABLE w.n AS SELECT a FROM w.t", "CREATE TABLE w.n AS SELECT w.f()",
         "SELECT a INTO w.n FROM w.v", "CREATE TEMP TABLE n AS SELECT c FROM w.v", "CREATE TABLE w.n (x int DEFAULT w.f(), CHECK (w.f() > x))",
         "CREATE TABLE w.n (x int) PARTITION BY LIST (x)", "CREATE TABLE elses.n (x int)", "CREATE TABLE pg_catalog.n (x int)",
