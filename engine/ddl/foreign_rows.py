@@ -41,7 +41,11 @@ def refuse_foreign_rows(session: Session, plan: Plan) -> None:
     elif any(_is_foreign(catalog, oid) for oid, _version in plan.bound.versions):
         if isinstance(statement, st.Explain):
             statement = statement.body.statement
-        if isinstance(statement, st.DeclareCursor) and not statement.hold and session.block.state is not BLOCK:
+        if (
+            isinstance(statement, st.DeclareCursor)
+            and not statement.hold
+            and session.block.state is not BLOCK
+        ):
             return  # which is told first
         _refuse(catalog, _touched(statement))
 

@@ -34,7 +34,6 @@ class KindFacts:
     ``partition``        it may be a partition
     ``checks``           CHECK and NOT NULL, of its own or from its parent
     ``expressions``      expressions over its rows among its parts: defaults, checks, generated columns, keys of indexes
-    ``row_triggers``     BEFORE and AFTER triggers for rows
     ``triggers``         triggers at all
     ``standard``         information_schema knows it as a table
     ``sequences``        columns that sequences go with (OWNED BY)
@@ -58,7 +57,6 @@ class KindFacts:
     partition: bool = False
     checks: bool = False
     expressions: bool = False
-    row_triggers: bool = False
     triggers: bool = False
     standard: bool = False
     sequences: bool = False
@@ -77,7 +75,7 @@ class KindFacts:
 
 _TABLE: Final = KindFacts(
     word="table", plural="tables", storage=True, row_type=True, columns=True, system_columns=True, table=True,
-    partition=True, checks=True, expressions=True, row_triggers=True, triggers=True, standard=True, sequences=True, statistics=True,
+    partition=True, checks=True, expressions=True, triggers=True, standard=True, sequences=True, statistics=True,
     sampled=True, locked=True, truncated=True, granted=True, file=True,
 )  # fmt: skip
 
@@ -88,12 +86,12 @@ RELATION_KINDS: Final[Mapping[RelationKind, KindFacts]] = total(
         "r": _TABLE,
         "p": KindFacts(
             word="table", plural="partitioned tables", storage=True, row_type=True, columns=True, system_columns=True,
-            table=True, partition=True, checks=True, expressions=True, row_triggers=True, triggers=True, standard=True, sequences=True,
+            table=True, partition=True, checks=True, expressions=True, triggers=True, standard=True, sequences=True,
             statistics=True, sampled=True, locked=True, truncated=True, granted=True,
         ),
         "f": KindFacts(
             word="foreign table", plural="foreign tables", row_type=True, columns=True, system_columns=True,
-            partition=True, checks=True, expressions=True, row_triggers=True, triggers=True, standard=True, sequences=True,
+            partition=True, checks=True, expressions=True, triggers=True, standard=True, sequences=True,
             statistics=True, truncated=True, granted=True,
         ),
         "v": KindFacts(
@@ -124,7 +122,6 @@ TABLES: Final = _those("table")
 PARTITIONS: Final = _those("partition")
 CHECKED: Final = _those("checks")
 WITH_EXPRESSIONS: Final = _those("expressions")
-ROW_TRIGGERED: Final = _those("row_triggers")
 TRIGGERED: Final = _those("triggers")
 STANDARD_TABLES: Final = _those("standard")
 SEQUENCE_OWNERS: Final = _those("sequences")
