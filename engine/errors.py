@@ -1,7 +1,7 @@
 """One table: every expected error of txn, planner and the executors -> what the client sees.
 
-Anything that is not in the table is a bug: it is logged with its traceback by the connection and reported as
-XX000. Messages use PostgreSQL's wording; serialization failures name the table, the key and the other
+Anything that is not in the table, nor what Python says of the machine's memory and stack, is a bug: it is logged with its traceback by the
+connection and reported as XX000. Messages use PostgreSQL's wording; serialization failures name the table, the key and the other
 connection (N8, Q13).
 """
 
@@ -393,6 +393,8 @@ def report_of(
             report = make(error, catalog, known)
             where = getattr(error, "where", None)  # within a function
             return _within(known.relative, report if where is None else replace(report, where=where))
+    if isinstance(error, MemoryError):
+        return _report("53200", "out of memory", detail="The system has no more for the server.")
     if isinstance(error, RecursionError):
         return _report("54001", "stack depth limit exceeded", hint="The statement nests too deeply.")
     return None

@@ -5,8 +5,10 @@
     DELETE                row ids alone are read; old values are not
 
 Row ids stay 8 bytes each, and one bit of a part's rows once they have been looked up there (``txn.bulk_ends``).
-What an UPDATE writes as parts has new row ids, as in PostgreSQL it has new ctids. Only statements with nothing to do per
-row but to look for NULLs go this way: no RETURNING, CHECK, foreign key that the change concerns, deferrable key.
+What an UPDATE writes as parts has new row ids, as in PostgreSQL it has new ctids. Only statements go this way whose rows are not looked at
+once more when they are stored: no RETURNING, trigger, deferrable key, and of foreign keys that the change concerns only those of the table
+itself, which are checked for the whole table behind it (``engine.constraints.setwise``). CHECKs and computed columns make rows pass through values; Spark takes
+nothing that has either.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.bulk.spark_load import null_error, rows_for
+from engine.connection.pieces import FEW_BYTES
 from engine.connection.rows import RowBatch, RowStream
+from engine.constraints.setwise import check_released
 from engine.eager import settle
 from engine.executor import ExecContext
 from engine.reads.query import CompiledQuery, choose_route
@@ -50,14 +54,13 @@ class BulkChanges(BulkSource):
         attnums = new_columns(change)
 
         def complete(rows: Sequence[Row]) -> Sequence[Row]:
-            full = openly(change.shape.complete, [change.new(row) for row in paced(rows, WIDE)], env)
-            change.shape.check_stored(full, env.session)
-            return full
+            return openly(change.shape.made, [change.new(row) for row in paced(rows, WIDE)], env)
 
-        super().__init__(session, change.shape.relation, attnums, stream, complete)
+        by_row = change.shape.by_row
+        super().__init__(session, change.shape.relation, attnums, stream, complete, by_row=by_row)
 
     async def changes(self) -> AsyncIterator[tuple[array[int], Any]]:
-        """Yield row ids, and batches of what replaces those rows; 23502 for a NULL that may not be."""
+        """Yield row ids, and batches of what replaces those rows, up to one that is refused (``raise_refused``)."""
         async for batch in self.source_batches():
             ids = _ids_of(batch)
             at = 0
@@ -66,6 +69,8 @@ class BulkChanges(BulkSource):
                 at += piece.num_rows
             if batch.rows is not None:
                 let_go(batch.rows)
+            if self._refused is not None:
+                return
 
     async def rest(self) -> list[Row]:
         """Return all rows: they go another way after all."""
@@ -137,6 +142,39 @@ async def delete_found(session: Session, change: ChangePlan, result: RowStream) 
     finally:
         result.close()
     return await delete_ids(session, change.shape.shard, ids)
+
+
+async def delete_referenced(
+    session: Session, change: ChangePlan, result: RowStream
+) -> int | list[Row] | None:
+    """Delete the rows that a DELETE's source finds, each once, of a table that others refer to (``released_whole``); returns how many.
+
+    Returns the source's rows where they are few, and None where somebody else has a lock on the table: they are to be deleted one by one.
+    """
+    ids = array("q")
+    first: list[RowBatch] | None = []
+    size = 0
+    try:
+        async for batch in result.batches:
+            ids += _ids_of(batch)
+            if first is not None:
+                first.append(batch)
+                size += openly(getattr, batch, "nbytes")
+                if len(ids) > BULK_ROWS or size > FEW_BYTES:
+                    first = None
+    finally:
+        result.close()
+    if first is not None:
+        rows: list[Row] = []
+        for batch in first:
+            rows += (
+                batch.rows if batch.rows is not None else session.db.arrow_rows(batch.arrow, result.columns)
+            )
+        return rows
+    count = await session.block.ensure_txn().bulk_delete(change.shape.shard, ids)
+    if count is not None:
+        await check_released(session, change.shape.relation)
+    return count
 
 
 async def delete_ids(session: Session, shard: ShardId, ids: array[int]) -> int:

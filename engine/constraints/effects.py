@@ -628,8 +628,13 @@ async def prepare(session: Session, relation: RelationDef, reach: Reach) -> None
 
 
 def may_bulk_load(session: Session, relation: RelationDef) -> bool:
-    """Tell whether rows may be loaded as parts: that finds duplicate keys at once, also deferred ones, excludes nothing and fires nothing."""
+    """Tell whether rows may be loaded as parts: that finds duplicate keys at once, also deferred ones, excludes nothing and fires nothing.
+
+    Foreign keys are then checked for the whole table, in which rows that were there before one that is NOT VALID need not have it.
+    """
     if relation.exclusions or firing_of(session, relation, "INSERT") is not None:
+        return False
+    if not all(constraint.validated for constraint in relation.foreign_keys):
         return False
     return not any(c.kind in "pu" and session.timing.is_deferred(c) for c in relation.constraints)
 

@@ -120,6 +120,10 @@ class ForeignKey:
         """Return the referencing columns of a row."""
         return tuple([row[i] for i in self.child_at])
 
+    def as_parent(self, values: Key) -> Key:
+        """Return values of the referencing columns as the referenced ones hold them."""
+        return tuple([convert(value) for convert, value in zip(self._to_parent, values, strict=True)])
+
     def parent_values(self, row: Row) -> Key:
         """Return the referenced columns of a row."""
         return tuple([row[i] for i in self.parent_at])

@@ -12,10 +12,12 @@ at the rows committed now, while others go on writing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.constraints.foreign_key import ForeignKey, compiled
-from engine.constraints.owners import ask_parent
+from engine.constraints.owners import ask_child, ask_parent
+from engine.constraints.references import references_to
 from engine.reads.plans import Plan
 from engine.reads.query import collect, context, run_query
 from planner.bind import bind_statement
@@ -66,7 +68,11 @@ async def _is_empty(session: Session, table: RelationDef) -> bool:
 
 async def check_bulk(session: Session, table: RelationDef) -> None:
     """Check, or let wait, the foreign keys of a table into which rows were loaded in bulk. Raises 23503, and 42501 as ``ask_parent``."""
-    for constraint in () if table.keys_off or session.derived.replica else table.foreign_keys:
+    await _check_each(session, table, table.foreign_keys)
+
+
+async def _check_each(session: Session, table: RelationDef, constraints: Sequence[ConstraintDef]) -> None:
+    for constraint in () if _keys_off(session, table) else constraints:
         if session.timing.is_deferred(constraint):
             session.timing.note(constraint, table.oid, "whole table", {})
         else:
@@ -88,6 +94,59 @@ async def check_unreferenced(session: Session, table: RelationDef, constraint: C
         raise key.referenced(message, row, session)
 
 
+def checked_whole(session: Session, table: RelationDef, changed: frozenset[int]) -> bool:
+    """Tell whether all that foreign keys ask of an UPDATE of the columns ``changed`` is what ``check_changed`` looks at: of those of the table itself, in which all rows hold.
+
+    None may refer to a column that changes, and rows that were there before a key that is NOT VALID need not have it.
+    """
+    if any(
+        constraint.foreign is not None and not changed.isdisjoint(constraint.foreign.attnums)
+        for _child, constraint in references_to(session.catalog, table)
+    ):
+        return False
+    return all(constraint.validated for constraint in _concerned(table, changed))
+
+
+async def check_changed(session: Session, table: RelationDef, changed: frozenset[int]) -> None:
+    """As ``check_bulk``, of a table many of whose rows have other values in the columns ``changed``."""
+    await _check_each(session, table, _concerned(table, changed))
+
+
+def released_whole(session: Session, table: RelationDef) -> bool:
+    """Tell whether all that foreign keys ask of a DELETE is what ``check_released`` looks at: that no row refers to one that is gone.
+
+    None may have an action, or wait for the commit, and rows that were there before a key that is NOT VALID need not have it.
+    """
+    return not table.partition_of and all(
+        constraint.foreign is not None
+        and constraint.foreign.on_delete in "ar"
+        and constraint.validated
+        and not (constraint.parent or child.kind == "p" or session.timing.is_deferred(constraint))
+        for child, constraint in references_to(session.catalog, table)
+    )
+
+
+async def check_released(session: Session, table: RelationDef) -> None:
+    """Raise 23503 if a row refers to one of ``table`` that is gone, the lowest key if there are several; 42501 as ``check_referenced``."""
+    for child, constraint in () if _keys_off(session, table) else references_to(session.catalog, table):
+        key = compiled(session, child, constraint)
+        restrict = key.definition.on_delete == "r"
+        if not restrict:
+            ask_parent(session, key)
+        row = await _first_row(session, _dangling_rows(key, ordered=True), None)
+        if row is not None:
+            ask_child(session, key)
+            raise key.still_referenced(key.as_parent(row), session)
+
+
+def _keys_off(session: Session, table: RelationDef) -> bool:
+    return table.keys_off or session.derived.replica
+
+
+def _concerned(table: RelationDef, changed: frozenset[int]) -> list[ConstraintDef]:
+    return [one for one in table.foreign_keys if not changed.isdisjoint(one.attnums)]
+
+
 def _table_name(relation: RelationDef) -> str:
     return f"{quote_identifier(relation.schema)}.{quote_identifier(relation.name)}"
 
@@ -105,14 +164,16 @@ def _mixed_rows(key: ForeignKey) -> str:
     )
 
 
-def _dangling_rows(key: ForeignKey) -> str:
+def _dangling_rows(key: ForeignKey, *, ordered: bool = False) -> str:
     columns = _columns(key)
     others = [f"p.{quote_identifier(key.parent.columns[i].name)}" for i in key.parent_at]
     equal = " AND ".join(f"{other} = {own}" for own, other in zip(columns, others, strict=True))
     there = " AND ".join(f"{c} IS NOT NULL" for c in columns)
+    order = f"ORDER BY {', '.join(columns)} " if ordered else ""
     return (
         f"SELECT {', '.join(columns)} FROM {_table_name(key.child)} f WHERE {there} "
-        f"AND NOT EXISTS (SELECT 1 FROM {_table_name(key.parent)} p WHERE {equal}) LIMIT 1"
+        f"AND NOT EXISTS (SELECT 1 FROM {_table_name(key.parent)} p WHERE {equal}) "
+        f"{order}LIMIT 1"
     )
 
 

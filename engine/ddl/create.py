@@ -315,7 +315,9 @@ async def fill(session: Session, relation: RelationDef, result: Result) -> int:
         try:
             few = await bulk.few(BULK_ROWS)
             if few is None:
-                return await txn.bulk_insert(ShardId(oid), bulk.batches())
+                count = await txn.bulk_insert(ShardId(oid), bulk.batches())
+                bulk.raise_refused()
+                return count
         finally:
             bulk.close()
         rows = few

@@ -79,7 +79,8 @@ def _loads(session: Session, plan: Plan, statement: Any, query: QueryExpr) -> bo
     if isinstance(statement, q.Insert):
         insert = InsertPlan(session, statement)
         relation = insert.shape.relation
-        serves = BulkSource.serves(insert) and not plan.locking and may_bulk_load(session, relation)
+        serves = BulkSource.serves(insert) and not BulkSource.computes(insert)
+        serves = serves and not plan.locking and may_bulk_load(session, relation)
         return serves and may_load(query, relation, statement.attnums)
     if isinstance(statement, q.Update):
         change = ChangePlan(session, statement)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from engine.reads.by_text import ByText
 from planner.bind.index import index_keys
 from planner.bind.runnable import runnable
 from planner.catalog import Catalog, IndexDef, RelationDef
@@ -35,21 +36,23 @@ class ComputedKeys(NamedTuple):
     where: tuple[Expr, ...]
 
 
-_KEPT: dict[tuple[int, int, int], ComputedKeys] = {}
-_MOST_KEPT: Final = 4096
+KEPT: Final = 4096
+CHARACTERS: Final = 1 << 17
+"""Of the texts of all that are kept, each of some 90 bytes (``by_text``)."""
+_kept: Final = ByText[ComputedKeys](KEPT, CHARACTERS)
 
 
 def computed_keys(index: IndexDef, table: RelationDef, catalog: Catalog) -> ComputedKeys:
-    """Return the keys of an expression or partial index (kept per version of its table)."""
-    name = (index.oid, table.oid, table.version)
-    found = _KEPT.get(name)
+    """Return the keys of an expression or partial index (kept per version of its table, those that were asked for last)."""
+    text = index.where_sql + "".join(index.expressions)
+    name = (text, (index.oid, table.oid), table.version)
+    found = _kept.get(name)
     if found is None:
         written, condition = index_keys(index, table, catalog)
         keys = [_as_queried(key, catalog) for key in written]
         where = None if condition is None else chosen(_as_queried(condition, catalog))
-        if len(_KEPT) >= _MOST_KEPT:
-            _KEPT.clear()
-        found = _KEPT[name] = ComputedKeys(tuple(keys), tuple(conjuncts_of(where)))
+        found = ComputedKeys(tuple(keys), tuple(conjuncts_of(where)))
+        _kept.put(name, found)
     return found
 
 

@@ -314,7 +314,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
             and session.parts is None
             and effects.may_bulk_load(session, shape.relation)
         )
-        if bulky:
+        if bulky and not BulkSource.computes(insert):
             query = compiled_query(plan, "source", statement.source)
             loaded = await load_on_spark(session, query, ctx, shape, statement.attnums)
             if loaded is not None:
@@ -331,11 +331,13 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
             def complete(rows: Sequence[Row]) -> Sequence[Row]:
                 return openly(lambda: shape.made(insert.complete(rows, env), env))
 
-            bulk = BulkSource(session, shape.relation, statement.attnums, result, complete)
+            computes = BulkSource.computes(insert)
+            bulk = BulkSource(session, shape.relation, statement.attnums, result, complete, by_row=computes)
             try:
                 few = await bulk.few(BULK_ROWS)
                 if few is None:
                     count = await txn.bulk_insert(shape.shard, bulk.batches())
+                    bulk.raise_refused()
                     await check_bulk(session, shape.relation)
                     return outcome("INSERT", count, None, None)
             finally:

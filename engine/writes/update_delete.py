@@ -15,10 +15,11 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from engine.bulk.changes import BULK_ROWS, BulkChanges, delete_found, update_on_spark
+from engine.bulk.changes import BULK_ROWS, BulkChanges, delete_found, delete_referenced, update_on_spark
 from engine.connection.portal import Command, Outcome
 from engine.connection.rows import ReadyRows, RowStream
 from engine.constraints import effects
+from engine.constraints.setwise import check_changed, checked_whole, released_whole
 from engine.eager import settle
 from engine.executor import CHANGES, CHANGES_NO_KEY, READS, ExecContext, Result
 from engine.index.executor import IndexPlan
@@ -103,6 +104,20 @@ class ChangePlan:
         self.in_turn = not each and bool(self.shape.shards) and computed_in_turn(statement)
         if self.in_turn:
             self.source = in_turn(self.source)
+
+    def may_be_bulk(self, session: Session) -> bool:
+        """Whether rows of an UPDATE may be written as parts, as far as the statement goes: all else that its rows cause is checked for the whole table behind it."""
+        if self.plain:
+            return True
+        asks = self.statement.returning or self.checks or self.checks.views
+        if asks or self.firing is not None or self.shape.relation.checks_late:
+            return False
+        return checked_whole(session, self.shape.relation, self.assigned_attnums)
+
+    def releases_whole(self, session: Session) -> bool:
+        """As ``may_be_bulk``, of a DELETE: all that it causes is that no row may refer to one that is gone."""
+        asks = self.statement.returning or self.checks or self.checks.views or self.firing is not None
+        return not asks and released_whole(session, self.shape.relation)
 
     def note_key(self, plan: Plan, query: CompiledQuery) -> None:
         """Remember that one key finds the rows, if nothing else is looked at and nothing follows from what becomes of them."""
@@ -225,7 +240,11 @@ async def _update_by_columns(
             return few
         txn = session.block.ensure_txn()
         count = await txn.bulk_replace(change.shape.shard, bulk.changes(), change.assigned_attnums)
-        return count if count is not None else await bulk.rest()
+        if count is None:
+            return await bulk.rest()
+        bulk.raise_refused()
+        await check_changed(session, change.shape.relation, change.assigned_attnums)
+        return count
     finally:
         bulk.close()
 
@@ -272,9 +291,8 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
         return await change_by_key(session, plan, change, params)
     query, ctx = await _start(session, plan, change, params)
     change.note_key(plan, query)
-    checked = change.shape.checks or change.shape.demands
-    bulky = change.plain and not checked and not plan.locking and session.parts is None and not change.in_turn
-    if bulky:
+    bulky = change.may_be_bulk(session) and not plan.locking and session.parts is None and not change.in_turn
+    if bulky and change.plain and not (change.shape.checks or change.shape.demands):
         count = await update_on_spark(session, change, query, ctx)
         if count is not None:
             return outcome("UPDATE", count, None, None)
@@ -333,6 +351,16 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
         return await _change_in_turn(session, change, result, make_env(ctx))
     if change.plain and isinstance(result, RowStream) and session.parts is None:
         return outcome("DELETE", await delete_found(session, change, result), None, None)
+    if isinstance(result, RowStream) and session.parts is None and change.releases_whole(session):
+        done = await delete_referenced(session, change, result)
+        if isinstance(done, int):
+            return outcome("DELETE", done, None, None)
+        again = done is None
+        result = (
+            await run_query(session, plan, "source", change.source, ctx)
+            if again
+            else ReadyRows(result.columns, done or [])
+        )
     rows = await _source_rows(session, change, result)
     firing = change.firing
     row_ids = await in_slices(rows, lambda some: [RowId(row[0]) for row in some])
