@@ -99,6 +99,8 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.ValidateDomainConstraint() | st.RenameDomainConstraint()
         ):  # fmt: skip
             return StatementClass.DDL
+        case st.Maintenance() if statement.index:
+            return StatementClass.DDL
         case st.Transaction():
             return StatementClass.TRANSACTION_CONTROL
         case _:

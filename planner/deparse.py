@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from planner import deparse_nodes as _nodes  # noqa: F401 - completes the printer
 from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
-from planner.deparse_changes import print_insert
+from planner.deparse_changes import print_change, print_insert
 from planner.deparse_expr import (
     FunctionName,
     Level,
@@ -41,6 +41,7 @@ from planner.query import (
     Expr,
     FuncExpr,
     Insert,
+    KeptChange,
     MinMaxExpr,
     NullIf,
     QueryExpr,
@@ -137,8 +138,8 @@ def deparse_over_columns(
     return printer.out
 
 
-def deparse_insert(
-    insert: Insert,
+def deparse_change(
+    change: Insert | KeptChange,
     table: RelationDef,
     row: RelationRange,
     *,
@@ -149,7 +150,7 @@ def deparse_insert(
     function: str | None = None,
     parameters: Sequence[str] = (),
 ) -> str:
-    """Return an INSERT's text, as ``deparse_query`` does that of a query in the body of a function."""
+    """Return the text of an INSERT, UPDATE or DELETE, as ``deparse_query`` does that of a query in the body of a function."""
     printer = Printer(
         settings=settings,
         qualify=qualify,
@@ -161,7 +162,10 @@ def deparse_insert(
         indented=True,
         query=print_query,
     )
-    print_insert(printer, insert, table, row)
+    if isinstance(change, Insert):
+        print_insert(printer, change, table, row)
+    else:
+        print_change(printer, change, table)
     return printer.out
 
 
@@ -224,7 +228,7 @@ def exclusion_definition(
 ) -> str:
     """Return pg_get_constraintdef's text for an EXCLUDE constraint; ``keys`` and ``where`` as they print, "" for no condition."""
     items = [f"{key} WITH {operator}" for key, operator in zip(keys, operators, strict=True)]
-    text = f"EXCLUDE USING {index.method} ({', '.join(items)})"
+    text = f"EXCLUDE USING {quote_identifier(index.method)} ({', '.join(items)})"
     if include:
         text += f" INCLUDE ({', '.join(quote_identifier(c) for c in include)})"
     text += _with_options(index)
@@ -298,7 +302,7 @@ def index_definition(
     only = "ONLY " if table.kind == "p" else ""
     text = (
         f"CREATE {'UNIQUE ' if index.unique else ''}INDEX {quote_identifier(index.name)} ON {only}{name} "
-        f"USING {index.method} ({', '.join(items)})"
+        f"USING {quote_identifier(index.method)} ({', '.join(items)})"
     )
     if index.include:
         text += f" INCLUDE ({', '.join(quote_identifier(columns[a]) for a in index.include)})"

@@ -12,7 +12,6 @@ Promise: the text, bound again, means the same.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,6 +60,7 @@ from planner.query import (
     Window,
     WindowFunc,
 )
+from planner.quoting import everything, keywords
 from planner.textsearch.names import SEARCH_NAMES, built_in_name
 from planner.type_order import find_less
 from planner.typefacts import stored_type
@@ -75,15 +75,10 @@ INDENT_STEP, INDENT_JOIN, INDENT_COLUMN, INDENT_LIMIT = 8, 4, 4, 40
 _SYSTEM_COLUMNS = {-1: "ctid", -2: "xmin", -3: "cmin", -4: "xmax", -5: "cmax", -6: "tableoid"}
 
 
-@functools.cache
-def _reserved() -> frozenset[str]:
-    return frozenset(row["word"] for row in rows("keywords") if row["catcode"] != "U")
-
-
 def quote_identifier(name: str) -> str:
     """Return ``name`` as it must be written in SQL: quoted unless lower-case, plain and no keyword."""
-    plain = bool(name) and (name[0].islower() or name[0] == "_") and name.isascii()
-    if plain and name == name.lower() and name.replace("_", "a").isalnum() and name not in _reserved():
+    plain = bool(name) and (name[0].islower() or name[0] == "_") and name.isascii() and not everything()
+    if plain and name == name.lower() and name.replace("_", "a").isalnum() and name not in keywords():
         return name
     return '"' + name.replace('"', '""') + '"'
 
@@ -106,8 +101,8 @@ _STYLED = re.compile(
 
 
 def depends_on_styles(sql: str, settings: CodecSettings) -> bool:
-    """Tell whether a stored text may have constants that look otherwise under a reader's settings (DateStyle, TimeZone ...)."""
-    return settings.styles != STORED_TEXT.styles and _STYLED.search(sql) is not None
+    """Tell whether a stored text may look otherwise under a reader's settings: its constants (DateStyle, TimeZone ...), or all names of it."""
+    return everything() or (settings.styles != STORED_TEXT.styles and _STYLED.search(sql) is not None)
 
 
 # Expression class -> function(printer, expression, implicit); ``planner.deparse_nodes`` fills it.

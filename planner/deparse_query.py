@@ -30,6 +30,7 @@ from planner.query import (
     Const,
     Cte,
     Expr,
+    FromItem,
     FuncExpr,
     GroupingItem,
     QueryBase,
@@ -55,7 +56,7 @@ def print_query(p: Printer, query: QueryExpr, names_visible: bool, names: Sequen
     query = _named_values(p, query, names)
     level = level_of(p, query)
     p.levels.append(level)
-    _with(p, query)
+    print_with(p, query)
     if isinstance(query, SetOp):
         _set_operation(p, query, names_visible, names)
     elif isinstance(query, Values):
@@ -103,7 +104,8 @@ def _indent_query(p: Printer) -> None:
         p.out += " "
 
 
-def _with(p: Printer, query: QueryBase) -> None:
+def print_with(p: Printer, query: QueryBase) -> None:
+    """Append WITH, if there is one."""
     if not query.ctes:
         return
     if p.indented:
@@ -264,13 +266,7 @@ def _select(p: Printer, query: Select, names_visible: bool, names: Sequence[str]
             p.sort_item(query.targets[target].expr)
         p.out += ")"
     print_targets(p, query, names_visible, names)
-    for index, item in enumerate(query.from_):
-        if index == 0:
-            p.keyword(" FROM ", -INDENT_STEP, INDENT_STEP, 2)
-            from_item(p, item, query)
-        else:
-            p.out += ", "
-            _wrapped(p, partial(from_item, p, item, query), True)
+    print_from(p, query.from_, query, " FROM ")
     if query.where is not None:
         p.keyword(" WHERE ", -INDENT_STEP, INDENT_STEP, 1)
         p.expr(query.where, False)
@@ -288,6 +284,17 @@ def _select(p: Printer, query: Select, names_visible: bool, names: Sequence[str]
             separator = ", "
             p.out += f"{quote_identifier(window.name)} AS "
             p.window(window, query.windows)
+
+
+def print_from(p: Printer, items: Sequence[FromItem], query: Select, keyword: str) -> None:
+    """Append entries of FROM, or of USING in DELETE, if there are any."""
+    for index, item in enumerate(items):
+        if index == 0:
+            p.keyword(keyword, -INDENT_STEP, INDENT_STEP, 2)
+            from_item(p, item, query)
+        else:
+            p.out += ", "
+            _wrapped(p, partial(from_item, p, item, query), True)
 
 
 def _wrapped(p: Printer, emit: Callable[[], None], wrap: bool) -> bool:

@@ -78,7 +78,7 @@ from planner.query import (
     Var,
 )
 from planner.sampling import random_start, sample_key, start_of
-from planner.typefacts import FIRST_USER_OID, coordinates_of
+from planner.typefacts import coordinates_of
 
 _TUPLES = TUPLE_TYPES - {RECORD}  # records are told from arrays by their class
 MAX_ARMS = 24  # arms of CASE / AND / OR in one generated chain
@@ -86,8 +86,7 @@ _OIDS = frozenset((OID, *REG_TYPES))
 
 
 def _row_like(oid: int) -> bool:
-    fact = facts().types.get(oid)
-    return oid == RECORD or (fact is not None and fact.kind == "c" and oid < FIRST_USER_OID)
+    return oid == RECORD
 
 
 def _tuple_elements(array: int) -> bool:

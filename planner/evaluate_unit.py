@@ -59,6 +59,9 @@ _WAITING = (
     "loread",
     "lowrite",
     "ts_stat",
+    "pg_read_file",
+    "pg_read_binary_file",
+    "pg_stat_file",
     "ts_rewrite",
 )  # what functions that may wait begin with
 MAX_DEPTH = 20  # nesting of one generated function; Python's parser stops near 90

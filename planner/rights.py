@@ -143,8 +143,10 @@ def database_owner(catalog: SystemCatalog, database: int) -> int:
     return SUPERUSER if found is None else found.owner
 
 
-# EXECUTE on built-in functions cannot be granted here, so who may touch the server's files may do so by these: lo_import, lo_export.
-_OF_FILES = {764: READ_SERVER_FILES, 767: READ_SERVER_FILES, 765: WRITE_SERVER_FILES}
+# EXECUTE on built-in functions cannot be granted here, so who may touch the server's files may do so by these: lo_import, lo_export, pg_read_file and its kin.
+_OF_FILES = {764: READ_SERVER_FILES, 767: READ_SERVER_FILES, 765: WRITE_SERVER_FILES} | dict.fromkeys(
+    (2623, 2624, 3293, 3295, 3307, 3826, 3827, 3828), READ_SERVER_FILES
+)
 
 
 @cache

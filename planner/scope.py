@@ -367,8 +367,8 @@ class Scope:
                 span=span,
             )
             relation = item.relation
-            if relation is not None and not relation.virtual and relation.kind in ROW_TYPED:
-                made = self.context.env.row_type(relation.oid + 1)
+            if relation is not None and relation.kind in ROW_TYPED:
+                made = self.context.env.row_type(relation.row_type)
             else:
                 made = self.context.env.row_type(item.row) if item.row else None
             if made is None or len(made.live) != len(item.names):

@@ -398,6 +398,7 @@ class Maintenance:
         analyze: what is in the columns is to be counted.
         alone: its name, where a block may not hold it.
         verbose: whoever asks is told what is done, table by table.
+        index: of CLUSTER ... USING, which marks it.
     """
 
     what: Literal["vacuum", "analyze", "checkpoint", "reindex", "cluster"]
@@ -410,6 +411,7 @@ class Maintenance:
     not_tables: tuple[str, ...] = ()
     alone: str = ""
     verbose: bool = False
+    index: int = 0
 
     @property
     def named(self) -> bool:

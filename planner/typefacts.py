@@ -25,9 +25,12 @@ from planner.facts import (
     of_types,
     rows,
 )
+from planner.quoting import everything
 from planner.types import SqlType
 
 FIRST_USER_OID: Final = domain.FIRST_USER_OID
+FIRST_UNPINNED: Final = 12_000
+"""On what has a smaller oid everything depends, which pg_depend does not say."""
 """Oids of what users make begin here."""
 MAX_DECIMAL_PRECISION = 38
 """Digits of a stored numeric."""
@@ -178,9 +181,20 @@ def format_type(oid: int, typmod: int | None = None) -> str:
     ``typmod`` None means "not given": the plain SQL name. -1 means "given, and none": then ``character``
     and ``bit`` print as ``bpchar`` and ``"bit"``, whose bare spelling would mean length 1.
     """
-    if oid >= FIRST_USER_OID:
+    if oid and not is_fact(oid):
         return _user_type(oid)
-    return _builtin_type(oid, typmod)
+    return _builtin_type(oid, typmod, everything())
+
+
+@functools.cache
+def _fact_oids() -> frozenset[int]:
+    every = {int(row["oid"]): int(row["typelem"]) for row in rows("types")}
+    return frozenset(oid for oid, element in every.items() if element == 0 or element in every)
+
+
+def is_fact(oid: int) -> bool:
+    """Tell whether a type is built in and of pg_catalog: no user's, no domain of information_schema, no row of a catalog, no array of either."""
+    return oid < FIRST_USER_OID and oid in _fact_oids()
 
 
 def _user_type(oid: int) -> str:
@@ -191,26 +205,28 @@ def _user_type(oid: int) -> str:
 
 
 @functools.lru_cache(maxsize=4096)  # modifiers are what clients write
-def _builtin_type(oid: int, typmod: int | None) -> str:
+def _builtin_type(oid: int, typmod: int | None, quoted: bool) -> str:
     if oid == 0:
         return "-"
     element = element_of(oid)
     if element and array_of(element) == oid:
-        return _builtin_type(element, typmod) + "[]"
+        return _builtin_type(element, typmod, quoted) + "[]"
     if typmod is not None:
         if typmod >= 0:
             shown = _with_typmod(oid, typmod)
             if shown:
                 return shown
         elif oid == BPCHAR:
-            return "bpchar"
+            return '"bpchar"' if quoted else "bpchar"
         elif oid == 1560:
             return '"bit"'
     name = _SQL_NAMES.get(oid) or _QUOTED.get(oid)
     if name:
         return name
     fact = facts().types.get(oid)
-    return fact.name if fact else "???"
+    if fact is None:
+        return "???"
+    return f'"{fact.name}"' if quoted else fact.name
 
 
 def _with_typmod(oid: int, typmod: int) -> str:
@@ -265,7 +281,7 @@ def stored_type(oid: int, typmod: int | None = None) -> str:
 
     integer[]  ->  integer[]        a user's type with oid 16400  ->  pg_catalog."#16400"
     """
-    if oid < FIRST_USER_OID:
+    if oid == 0 or is_fact(oid):
         return format_type(oid, typmod)
     element = element_of(oid)
     return f'pg_catalog."#{element or oid}"' + ("[]" if element else "")

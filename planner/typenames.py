@@ -39,6 +39,7 @@ from planner.typefacts import (
     array_of,
     element_of,
     format_type,
+    type_kind,
 )
 from planner.types import SqlType
 
@@ -118,7 +119,7 @@ def check_column_type(column: str, type_: SqlType, span: Span | None = None) -> 
         raise SqlError("42P16", f'column "{column}" has pseudo-type {format_type(type_.oid)}')
     type_ = plain_type(type_)
     base = element_of(type_.oid) or type_.oid
-    if base < FIRST_USER_OID and base not in _STORABLE:
+    if base < FIRST_USER_OID and base not in _STORABLE and type_kind(base) != "c":
         raise not_supported(f"column type {format_type(type_.oid)}", span=span)
 
 

@@ -111,15 +111,24 @@ OWN_RELATIONS: Mapping[str, tuple[int, tuple[tuple[str, int], ...]]] = {
     ),
 }  # fmt: skip
 """Views of pg_catalog that PostgreSQL does not have: oid and columns (name, type)."""
+FIRST_OWN_RELATION = 9900
+FIRST_OWN_ROW_TYPE = 9940
+"""Oids that PostgreSQL uses for nothing; two for each of these."""
 
 
 @functools.cache
 def virtual_relations() -> tuple[RelationDef, ...]:
     """Return pg_catalog's and information_schema's relations, from the facts, and the views of our own.
 
-    Columns of information_schema's domains have the types under them: that is what clients are told.
+    Columns of information_schema's domains are like those that users declare: executors see the types under them.
     """
     bases = {row["oid"]: SqlType(int(row["typbasetype"]), int(row["typtypmod"])) for row in rows("domains")}
+    known = {row["oid"] for row in rows("types")}
+    arrays = {
+        row["typname"].removeprefix("_"): (int(row["typelem"]), int(row["oid"]))
+        for row in rows("types")
+        if row["typelem"] != "0" and row["typelem"] not in known
+    }
     columns: dict[int, list[ColumnDef]] = {}
     head: dict[int, tuple[str, str, str]] = {}
     for row in rows("catalog_columns"):
@@ -134,6 +143,7 @@ def virtual_relations() -> tuple[RelationDef, ...]:
                     type=bases.get(row["atttypid"]) or SqlType(int(row["atttypid"]), int(row["atttypmod"])),
                     not_null=row["attnotnull"] == "t",
                     collation=int(row["attcollation"]),
+                    domain=int(row["atttypid"]) if row["atttypid"] in bases else 0,
                 )
             )
     schema_oids = {"pg_catalog": PG_CATALOG_OID, "information_schema": INFORMATION_SCHEMA_OID}
@@ -146,6 +156,8 @@ def virtual_relations() -> tuple[RelationDef, ...]:
             kind="v" if kind == "v" else "r",
             columns=tuple(sorted(columns.get(oid, ()), key=lambda c: c.attnum)),
             virtual=True,
+            # those of information_schema's, which are no facts, follow the oid of their relation
+            row_oids=(oid + 2, oid + 1) if schema == "information_schema" else arrays[name],
         )
         for oid, (schema, name, kind) in head.items()
     ) + tuple(
@@ -160,9 +172,20 @@ def virtual_relations() -> tuple[RelationDef, ...]:
                 for i, (column, type_) in enumerate(described, 1)
             ),
             virtual=True,
+            row_oids=(place := FIRST_OWN_ROW_TYPE + 2 * (oid - FIRST_OWN_RELATION), place + 1),
         )
         for name, (oid, described) in OWN_RELATIONS.items()
     )
+
+
+@functools.cache
+def catalog_row_types() -> Mapping[int, tuple[RelationDef, bool]]:
+    """Return the relation of each type of a catalog relation's rows, by oid; True with it for the array type over that."""
+    found: dict[int, tuple[RelationDef, bool]] = {}
+    for item in virtual_relations():
+        found[item.row_type] = item, False
+        found[item.row_array] = item, True
+    return found
 
 
 @functools.cache

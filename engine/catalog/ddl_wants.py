@@ -99,6 +99,10 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             _read(wants, statement.depends_on, statement.sql)
         case st.RefreshMaterializedView():
             wants.relation(statement.table, rows=not statement.concurrently)
+        case st.Maintenance():  # CLUSTER ... USING
+            for oid in statement.relations:
+                wants.relation(oid, rows=False)
+                wants.tree(oid, rows=False)
         case st.MarkConstraints():
             pass  # which constraints these are its query says; they are locked where they change
         case st.CreateSequence():

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.information_routines import users_parameters, users_routines
 from engine.catalog.information_schema import UTF8_ENCODING, collation_columns, columns
-from engine.catalog.information_schema import domains as own_domains
 from engine.catalog.information_usage import named_type
 from engine.catalog.pg_composites import attributes
-from engine.catalog.pg_domains import domains, domains_of
+from engine.catalog.pg_domains import all_domains, domains
 from engine.catalog.pg_row_types import row_types
 from engine.catalog.stored import PG_CLASS_OID, PG_TYPE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
@@ -153,10 +152,7 @@ def usage_privileges(session: Session) -> Iterator[RowDict]:
     for fact in rows("collations"):
         if int(fact["collencoding"]) in (-1, UTF8_ENCODING):
             yield _usable(session, everybody, "COLLATION", "pg_catalog", fact["collname"])
-    for own in own_domains(session):
-        for row in _granted(session, default_acl("type", SUPERUSER_OID), "U", SUPERUSER_OID):
-            yield _usable(session, row, "DOMAIN", "information_schema", own["domain_name"])
-    for made in domains_of(session):
+    for made in all_domains(session):
         for row in _granted(session, type_acl(session.catalog, made), "U", made.owner):
             yield _usable(session, row, "DOMAIN", made.schema, made.name)
     for foreign in session.catalog.foreign():
@@ -194,7 +190,7 @@ def data_type_privileges(session: Session) -> Iterator[RowDict]:
     for item in session.catalog.all_relations():
         for row in columns(session, item):
             yield _typed(session, item.schema, item.name, "TABLE", row)
-    for row in (*own_domains(session), *domains(session)):
+    for row in domains(session):
         yield _typed(session, row["domain_schema"], row["domain_name"], "DOMAIN", row)
     for row in (*users_parameters(session), *users_routines(session)):
         yield _typed(session, row["specific_schema"], row["specific_name"], "ROUTINE", row)

@@ -18,7 +18,7 @@ from planner.builtins.system_definitions import function_argument_default
 from planner.builtins.system_functions import function_argument_default as users_argument_default
 from planner.catalog import ColumnDef
 from planner.facts import INFORMATION_SCHEMA_OID, facts, rows
-from planner.typefacts import FIRST_USER_OID, format_type
+from planner.typefacts import format_type, is_fact
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _Type: TypeAlias = tuple[str | None, str | None, str | None]  # data_type, schem
 
 def _type(session: Session, oid: int) -> _Type:
     """Return how a type is shown, without its precision: the standard does not show it here."""
-    if oid < FIRST_USER_OID:
+    if is_fact(oid):
         return _built_in_type(oid)
     found = type_columns(session, ColumnDef(attnum=1, name="", type=SqlType(oid)))
     return found["data_type"], found["udt_schema"], found["udt_name"]

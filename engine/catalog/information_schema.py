@@ -17,8 +17,7 @@ from planner.catalog import ColumnDef, RelationDef
 from planner.catalog.relation_kinds import STANDARD_TABLES, TABLES
 from planner.collations import collation_names, collation_of
 from planner.named_oids import relations_in_text
-from planner.typefacts import DEFAULT_COLLATION, FIRST_USER_OID, format_type, numeric_precision_scale
-from planner.types import SqlType
+from planner.typefacts import DEFAULT_COLLATION, format_type, is_fact, numeric_precision_scale
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -125,17 +124,18 @@ def type_columns(session: Session, column: ColumnDef) -> RowDict:
     fact = f.facts().types.get(oid)
     array = fact is not None and fact.category == "A" and fact.length == -1
     values: dict[str, object] = {
-        "data_type": "ARRAY" if array else "USER-DEFINED" if oid >= FIRST_USER_OID else format_type(oid),
         "udt_name": fact.name if fact is not None else None, "udt_schema": "pg_catalog",
     }  # fmt: skip
     made = session.catalog.type_by_oid(oid)
     if made is not None:
         values["udt_name"] = made.names[oid]
         values["udt_schema"] = made.schema
-    elif oid >= FIRST_USER_OID:
+    elif not is_fact(oid):
         rows = session.catalog.row_type_relation(oid)
         if rows is not None:
             values["udt_schema"] = rows[0].schema
+    others = values["udt_schema"] != "pg_catalog"
+    values["data_type"] = "ARRAY" if array else "USER-DEFINED" if others else format_type(oid)
     if oid in (f.VARCHAR, f.BPCHAR, f.BIT, f.VARBIT) and typmod > 0:
         values["character_maximum_length"] = typmod - (4 if oid in (f.VARCHAR, f.BPCHAR) else 0)
     if oid in (f.TEXT, f.VARCHAR, f.BPCHAR):
@@ -258,18 +258,6 @@ def collations(session: Session) -> Iterator[RowDict]:
                 "collation_catalog": session.database, "collation_schema": "pg_catalog",
                 "collation_name": row["collname"], "pad_attribute": "NO PAD",
             }  # fmt: skip
-
-
-@relation("information_schema.domains", "catalog")
-def domains(session: Session) -> Iterator[RowDict]:
-    """Yield information_schema's own domains."""
-    for row in f.rows("domains"):
-        base = ColumnDef(attnum=1, name="", type=SqlType(int(row["typbasetype"]), int(row["typtypmod"])))
-        yield {
-            "domain_catalog": session.database, "domain_schema": "information_schema",
-            "domain_name": row["typname"], "udt_catalog": session.database, "dtd_identifier": "1",
-            **type_columns(session, base),
-        }  # fmt: skip
 
 
 @relation("information_schema.information_schema_catalog_name", "catalog")

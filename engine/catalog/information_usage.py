@@ -26,7 +26,17 @@ from planner.catalog import Catalog, FunctionDef, RelationDef, TypeDef
 from planner.catalog.relation_kinds import CHECKED, STANDARD_TABLES
 from planner.facts import facts
 from planner.named_oids import named_oids, relations_in_text
-from planner.query import Insert, QueryExpr, RelationRange, Select, SetOp, SubqueryRange, Values, Var
+from planner.query import (
+    Insert,
+    KeptChange,
+    QueryExpr,
+    RelationRange,
+    Select,
+    SetOp,
+    SubqueryRange,
+    Values,
+    Var,
+)
 from planner.rights import Rights
 from planner.walk import children
 
@@ -68,9 +78,9 @@ def _counts(item: RelationDef) -> bool:
 
 
 def columns_named(
-    query: QueryExpr | Insert, catalog: Catalog, row: RelationRange | None = None
+    query: QueryExpr | Insert | KeptChange, catalog: Catalog, row: RelationRange | None = None
 ) -> dict[int, frozenset[int]]:
-    """Return by oid of a table or view which of its columns a query or an INSERT names; whole rows name none, views are not looked into.
+    """Return by oid of a table or view which of its columns a query or a change of rows names; whole rows name none, views are not looked into.
 
     ``row``: what RETURNING of an INSERT knows the new rows as.
     """
@@ -80,6 +90,9 @@ def columns_named(
         found[query.table] = set(query.given)
         stack = [(target, ((row,),)) for target in query.returning]
         stack += [(query.source, ())] if query.source is not None else []
+    if isinstance(query, KeptChange):
+        found[query.table] = {attnum for attnums in query.assigned for attnum in attnums}
+        stack = [(query.shown, ())]
     while stack:
         node, levels = stack.pop()
         if isinstance(node, Var):

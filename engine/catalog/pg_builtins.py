@@ -16,6 +16,7 @@ from engine.catalog.stored import PG_LANGUAGE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
 from planner.builtins.system_definitions import entry_points
+from planner.catalog.information_domains import information_domains
 from planner.deparse import deparse_expr
 from planner.resolve import default_arguments
 from planner.typefacts import C_COLLATION
@@ -62,6 +63,7 @@ def builtin_domains(session: Session) -> Iterator[RowDict]:
             "typcategory": base["typcategory"], "typstorage": base["typstorage"], "typinput": DOMAIN_IN,
             "typreceive": DOMAIN_RECV, "typoutput": int(base["typoutput"]), "typsend": int(base["typsend"]),
             "typbasetype": int(row["typbasetype"]), "typtypmod": int(row["typtypmod"]),
+            "typdefault": (default := information_domains()[int(row["oid"])].default_sql), "typdefaultbin": default,
         }  # fmt: skip
         yield {
             **common, "oid": int(row["typarray"]), "typname": "_" + row["typname"], "typtype": "b", "typlen": -1,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from engine.catalog.dependency_rows import depends
-from engine.catalog.information_schema import type_columns
+from engine.catalog.information_schema import collation_columns, type_columns
 from engine.catalog.pg_builtins import DOMAIN_IN, DOMAIN_RECV
 from engine.catalog.pg_composites import RECORD_KEPT
 from engine.catalog.pg_ranges import INT4MULTIRANGE, INT4RANGE, range_row
@@ -17,10 +17,11 @@ from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
 from planner.builtins.system_definitions import domain_constraint_text, shown_value
 from planner.catalog import ColumnDef, TypeDef
+from planner.catalog.information_domains import information_domains
 from planner.catalog.relation_kinds import STANDARD_TABLES
 from planner.domains import base_type
 from planner.rights import Rights
-from planner.typefacts import FIRST_USER_OID, element_of, format_type
+from planner.typefacts import FIRST_UNPINNED, FIRST_USER_OID, element_of, format_type
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 def domains_of(session: Session) -> Iterator[TypeDef]:
     """Yield users' domains."""
     return (made for made in session.catalog.user_types() if made.kind == "d")
+
+
+def all_domains(session: Session) -> Iterator[TypeDef]:
+    """Yield the domains of information_schema, and users'."""
+    yield from (made for oid, made in information_domains().items() if made.oid == oid)
+    yield from domains_of(session)
 
 
 @functools.cache
@@ -83,7 +90,7 @@ _KEPT = ("typlen", "typcategory", "typdelim", "typoutput", "typsend", "typalign"
 @relation("pg_constraint", "catalog")
 def domain_constraints(session: Session) -> Iterator[RowDict]:
     """Yield pg_constraint of domains' CHECKs."""
-    for made in domains_of(session):
+    for made in all_domains(session):
         for check in made.checks:
             yield {
                 "oid": check.oid, "conname": check.name, "connamespace": made.schema_oid, "contype": "c",
@@ -96,8 +103,8 @@ def domain_constraints(session: Session) -> Iterator[RowDict]:
 @relation("pg_depend", "catalog")
 def domains_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of domains: on what they are over; of their constraints: on them."""
-    for made in domains_of(session):
-        if made.base >= FIRST_USER_OID:
+    for made in all_domains(session):
+        if made.base >= FIRST_UNPINNED:
             yield depends(PG_TYPE_OID, made.oid, PG_TYPE_OID, made.base, "n")
         for check in made.checks:
             yield depends(PG_CONSTRAINT_OID, check.oid, PG_TYPE_OID, made.oid, "a")
@@ -121,23 +128,24 @@ def _may_use(session: Session, made: TypeDef) -> bool:
 @relation("information_schema.domains", "session")
 def domains(session: Session) -> Iterator[RowDict]:
     """Yield the domains that the user may use."""
-    for made in domains_of(session):
+    for made in all_domains(session):
         if _may_use(session, made):
             base = made.base_type
             # the view asks whether the domain is an array type, which it never is
+            under = ColumnDef(attnum=1, name="", type=base, collation=made.collation)
             plain_name = "USER-DEFINED" if base.oid >= FIRST_USER_OID else format_type(base.oid)
             yield {
                 "domain_catalog": session.database, "domain_schema": made.schema, "domain_name": made.name,
                 "udt_catalog": session.database, "dtd_identifier": "1",
                 "domain_default": None if made.default_sql is None else shown_value(session, made.default_sql),
-                **type_columns(session, ColumnDef(attnum=1, name="", type=base)), "data_type": plain_name,
+                **type_columns(session, under), "data_type": plain_name, **collation_columns(session, under),
             }  # fmt: skip
 
 
 @relation("information_schema.domain_constraints", "session")
 def information_constraints(session: Session) -> Iterator[RowDict]:
     """Yield the constraints of the domains that the user may use."""
-    for made in domains_of(session):
+    for made in all_domains(session):
         if _may_use(session, made):
             for check in made.checks:
                 yield {
@@ -151,7 +159,7 @@ def information_constraints(session: Session) -> Iterator[RowDict]:
 @relation("information_schema.check_constraints", "session")
 def check_constraints(session: Session) -> Iterator[RowDict]:
     """Yield the CHECKs of domains that the user owns."""
-    for made in domains_of(session):
+    for made in all_domains(session):
         if _owns(session, made.owner):
             for check in made.checks:
                 text = domain_constraint_text(session, made, check, pretty=False)
@@ -176,7 +184,7 @@ def _udt(session: Session, oid: int) -> RowDict:
 @relation("information_schema.domain_udt_usage", "session")
 def domain_udt_usage(session: Session) -> Iterator[RowDict]:
     """Yield what the domains are over whose base types the user owns."""
-    for made in domains_of(session):
+    for made in all_domains(session):
         found = session.catalog.type_by_oid(made.base)
         if _owns(session, found.owner if found is not None else SUPERUSER_OID):
             yield {

@@ -26,11 +26,11 @@ from engine.catalog.stored import (
     PG_OPCLASS_OID,
     PG_PROC_OID,
     PG_TYPE_OID,
-    row_array_oid,
 )
 from engine.catalog.virtual import RowDict, of_each, relation
 from planner.bind.calls import proc_fact
 from planner.bind.functions import body_statements
+from planner.bind.stored import table_range
 from planner.bind.text_search import CLASSES
 from planner.catalog import ColumnDef, FunctionDef, RelationDef
 from planner.catalog.relation_kinds import BY_QUERY
@@ -40,7 +40,7 @@ from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.facts import facts, rows
 from planner.named_oids import array_elements, named_oids, relations_in_text
 from planner.query import Insert
-from planner.typefacts import FIRST_USER_OID, element_of
+from planner.typefacts import FIRST_UNPINNED, FIRST_USER_OID, element_of
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -99,7 +99,7 @@ def _named(session: Session, text: str | None) -> list[tuple[int, int]]:
     """Return the users' functions that a stored text calls, and the types, schemas and text search objects that it names: catalog and oid, oldest first."""
     found: list[tuple[int, int]] = []
     arrays, plain = array_elements(text)
-    for oid in sorted(named_oids(text)):
+    for oid in sorted(oid for oid in named_oids(text) if oid >= FIRST_UNPINNED):
         search = session.catalog.text_search_by_oid(oid)
         if search is not None:
             found.append((CLASSES[search.named_by], oid))
@@ -110,7 +110,7 @@ def _named(session: Session, text: str | None) -> list[tuple[int, int]]:
             found += [(PG_TYPE_OID, named.array_oid)] * (oid in arrays)
         elif (of_row := session.catalog.row_type_relation(oid)) is not None:
             found += [(PG_TYPE_OID, oid)] * (oid in plain)
-            found += [(PG_TYPE_OID, row_array_oid(of_row[0].oid))] * (oid in arrays)
+            found += [(PG_TYPE_OID, of_row[0].row_array)] * (oid in arrays)
         elif session.catalog.schema_by_oid(oid) is not None:
             found.append((PG_NAMESPACE_OID, oid))
     return found
@@ -189,9 +189,10 @@ def _read_by_body(
         with suppress(SqlError):  # it reads what is not there any more, or in another form
             made = body_statements(function, session.catalog, keys)
             for query in made:
-                if not isinstance(query, Insert):
-                    for oid, read in columns_named(query, session.catalog).items():
-                        columns[oid] = columns.get(oid, frozenset()) | read
+                into = session.catalog.relation_by_oid(query.table) if isinstance(query, Insert) else None
+                row = None if into is None else table_range(into)
+                for oid, read in columns_named(query, session.catalog, row).items():
+                    columns[oid] = columns.get(oid, frozenset()) | read
     # else those of views and functions that it names
     return columns, sorted(oid for depth, oid in keys if depth == 1)
 
@@ -223,7 +224,7 @@ def functions_depend(session: Session) -> Iterator[RowDict]:
             if oid >= FIRST_USER_OID:
                 yield depends(PG_PROC_OID, function.oid, PG_PROC_OID, oid)
         for oid in sorted({*function.types, function.result}):
-            if oid >= FIRST_USER_OID:
+            if oid >= FIRST_UNPINNED:
                 yield depends(PG_PROC_OID, function.oid, PG_TYPE_OID, oid)
 
 

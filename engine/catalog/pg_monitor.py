@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
 from engine.catalog.pg_catalog import has_triggers
 from engine.catalog.virtual import RowDict, by_index_oid, by_name, by_oid, of_each, relation
 from engine.connection.setting_classes import EFFECTIVE, REASONS
-from engine.connection.setting_defs import OURS, PLPGSQL
+from engine.connection.setting_defs import OURS, PLPGSQL, SERVER_VERSION
 from pgwire.codecs.zone import ABBREVIATIONS, abbreviation_offset_at, names
 from pgwire.give_way import give_way
 from planner.builtins.named_constants import as_literals_are, with_names
@@ -230,6 +230,22 @@ def _register_indexes(name: str) -> None:
 
 
 _register_families()
+
+
+_CONFIG: Final = (
+    "BINDIR", "DOCDIR", "HTMLDIR", "INCLUDEDIR", "PKGINCLUDEDIR", "INCLUDEDIR-SERVER", "LIBDIR", "PKGLIBDIR", "LOCALEDIR",
+    "MANDIR", "SHAREDIR", "SYSCONFDIR", "PGXS", "CONFIGURE", "CC", "CPPFLAGS", "CFLAGS", "CFLAGS_SL", "LDFLAGS", "LDFLAGS_EX",
+    "LDFLAGS_SL", "LIBS",
+)  # fmt: skip
+"""What pg_config tells of how a PostgreSQL was built and installed: this server was not."""
+
+
+@relation("pg_config", "static")
+def pg_config(session: Session) -> Iterator[RowDict]:
+    """Yield pg_config: which release it is like; of what was not recorded it says so, as PostgreSQL does."""
+    for name in _CONFIG:
+        yield {"name": name, "setting": "not recorded"}
+    yield {"name": "VERSION", "setting": f"PostgreSQL {SERVER_VERSION}"}
 
 
 @relation("pg_timezone_abbrevs", "session")

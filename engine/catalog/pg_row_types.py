@@ -11,12 +11,10 @@ their relation.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.builtin_relations import OWN_RELATIONS, virtual_relations
-from engine.catalog.stored import FIRST_OWN_RELATION, row_array_oid, row_type_oid
+from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.virtual import RowDict, by_oid, by_row_type, by_type_name, of_each, relation
 from planner import facts as f
 from planner.catalog import RelationDef
@@ -26,37 +24,14 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 RECORD_IN, RECORD_OUT, RECORD_RECV, RECORD_SEND = 2290, 2291, 2402, 2403
-FIRST_OWN_ROW_TYPE = 9940  # oids that PostgreSQL uses for nothing; two for each of the views of our own
 ARRAY_IN, ARRAY_OUT, ARRAY_RECV, ARRAY_SEND = 750, 751, 2400, 2401
-
-
-@functools.cache
-def _catalog_row_types() -> Mapping[str, tuple[int, int]]:
-    """Return by name of a pg_catalog relation the oids of its row type and of the array type over that."""
-    oids = {row["oid"] for row in f.rows("types")}
-    return {
-        row["typname"].removeprefix("_"): (int(row["typelem"]), int(row["oid"]))
-        for row in f.rows("types")
-        if row["typelem"] != "0" and row["typelem"] not in oids
-    }
 
 
 def row_types(item: RelationDef) -> tuple[int, int]:
     """Return the oids of a relation's row type and of the array type over it, zeros where it has none."""
-    if item.virtual:
-        return _virtual_row_types(item)
     if item.kind == "c":  # its oid is the third of a composite type's
         return item.oid - 2, item.oid - 1
-    return (0, 0) if item.kind not in COLUMNED else (row_type_oid(item.oid), row_array_oid(item.oid))
-
-
-def _virtual_row_types(item: RelationDef) -> tuple[int, int]:
-    if item.schema == "information_schema":
-        return item.oid + 2, item.oid + 1
-    if item.name in OWN_RELATIONS:
-        place = item.oid - FIRST_OWN_RELATION
-        return FIRST_OWN_ROW_TYPE + 2 * place, FIRST_OWN_ROW_TYPE + 2 * place + 1
-    return _catalog_row_types()[item.name]
+    return (0, 0) if item.kind not in COLUMNED else (item.row_type, item.row_array)
 
 
 def _common(item: RelationDef) -> dict[str, Any]:
@@ -86,10 +61,10 @@ def _array_type(item: RelationDef) -> RowDict:
 @relation("pg_type", "static")
 def catalog_row_types(session: Session) -> Iterator[RowDict]:
     """Yield pg_type of the rows of the catalog's relations, and the arrays over them that are not among the facts."""
-    known = {oid for oid, _ in _catalog_row_types().values()}
+    known = {row["oid"] for row in f.rows("types")}
     for item in virtual_relations():
         yield _row_type(item)
-        if row_types(item)[0] not in known:
+        if str(item.row_array) not in known:
             yield _array_type(item)
 
 

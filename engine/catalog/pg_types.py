@@ -12,7 +12,7 @@ from engine.catalog.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID, r
 from engine.catalog.virtual import RowDict, of_each, relation
 from planner.catalog import FIRST_RANK, RelationDef, TypeDef
 from planner.catalog.relation_kinds import ROW_TYPED
-from planner.typefacts import FIRST_USER_OID
+from planner.typefacts import FIRST_UNPINNED
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -105,5 +105,5 @@ def columns_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
         yield depends(PG_CLASS_OID, item.oid, PG_TYPE_OID, item.of_type, "n")
     for column in item.live if item.kind != "i" else ():
         oid = column.declared.oid
-        if oid >= FIRST_USER_OID:
+        if oid >= FIRST_UNPINNED:
             yield depends(PG_CLASS_OID, item.oid, PG_TYPE_OID, oid, "n", sub=column.attnum)

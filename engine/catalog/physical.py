@@ -57,7 +57,7 @@ from planner.facts import (
     XID,
     facts,
 )
-from planner.typefacts import FIRST_USER_OID, decimal_of
+from planner.typefacts import decimal_of
 from planner.types import SqlType
 from txn.types import IndexId, IndexKind, Kind, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
 
@@ -129,7 +129,7 @@ def physical_type(type_: SqlType) -> PhysicalType:
         return PhysicalType(kind="int64")
     if fact is not None and fact.kind in ("r", "m"):
         return PhysicalType(kind="tailed" if range_type(type_.oid).tailed else "bytes")
-    if fact is not None and fact.kind == "c" and type_.oid >= FIRST_USER_OID:
+    if fact is not None and fact.kind == "c":
         return PhysicalType(kind="tailed")
     if fact is not None and fact.category == "A" and fact.element and fact.length == -1:
         return PhysicalType(kind="list", element=physical_type(SqlType(fact.element, type_.typmod)))

@@ -198,7 +198,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
     RelationDef: {
         **_PLACED,
         **_all(
-            _nothing, "kind", "row_security", "force_row_security", "keys_off", "version", "virtual", "view_path",
+            _nothing, "kind", "row_security", "force_row_security", "keys_off", "version", "virtual", "row_oids", "view_path",
             "persistence", "options", "populated", "source_oid", "replica_identity", "foreign_options",
         ),
         **_all(_parts, "columns", "indexes", "constraints", "triggers", "policies", "statistics"),

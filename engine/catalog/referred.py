@@ -17,7 +17,7 @@ from pgwire.give_way import give_way
 from planner.catalog import RelationDef
 from planner.catalog.relation_kinds import BY_QUERY, COLUMNED
 from planner.named_oids import relations_in_text, used_oids
-from planner.typefacts import FIRST_USER_OID, element_of
+from planner.typefacts import FIRST_UNPINNED, element_of
 
 
 def by_referred(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]:
@@ -52,7 +52,7 @@ def by_referred_type(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationD
     relation = catalog.relation_by_oid(value)
     if relation is not None:
         return (relation,)
-    if value < FIRST_USER_OID:
+    if value < FIRST_UNPINNED:
         return ()
     of_row = catalog.row_type_relation(value)
     if of_row is None and catalog.type_by_oid(value) is None:
@@ -60,7 +60,7 @@ def by_referred_type(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationD
     found = [
         r for r in _made(catalog) if r.of_type == value or any(c.declared.oid == value for c in r.columns)
     ]
-    if of_row is not None:
+    if of_row is not None and not of_row[0].virtual:
         found.append(of_row[0])
     return {item.oid: item for item in found}.values()
 

@@ -22,7 +22,7 @@ def parts_of(catalog: CatalogSnapshot, oid: int) -> Iterator[int]:
         if made is not None and made.kind in "dr":
             left.append(made.base)
             continue
-        own = made.oid if made is not None else relation[0].oid + 1 if relation is not None else 0
+        own = made.oid if made is not None else relation[0].row_type if relation is not None else 0
         row = catalog.row_type(own) if own else None
         if row is None or own in seen:
             continue

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from engine.catalog.builtin_relations import virtual_relations
+from engine.catalog.builtin_relations import catalog_row_types, virtual_relations
 from engine.catalog.fences import NO_FENCES, Fence, fenced_oids
 from engine.catalog.graph import Graph, carried
 from engine.catalog.indexes import (
@@ -57,7 +57,7 @@ from engine.catalog.stored import (
     same_names,
 )
 from engine.catalog.type_owners import own
-from engine.catalog.user_types import register, register_rows_of, row_shape, with_enums
+from engine.catalog.user_types import register, register_catalog_rows, register_rows_of, row_shape, with_enums
 from pgwire.codecs.composite import RowShape
 from pgwire.codecs.user_types import UserTypes
 from pgwire.give_way import paced_iter
@@ -80,6 +80,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.information_domains import information_domain_oids, information_domains
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.relation_kinds import ROW_TYPED
@@ -87,6 +88,7 @@ from planner.catalog.trigger import TriggerDef
 from planner.extensions import PLPGSQL
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID
 from planner.partition import is_division
+from planner.typefacts import FIRST_USER_OID
 from txn.types import ShardId
 
 MAX_ADDED = 1000
@@ -207,6 +209,10 @@ class CatalogSnapshot(FindsNamed):
         self.graph: Graph | None = None  # ``engine.catalog.graph`` makes it
         self.rights: Mapping[int, int] = {}
         self.derived: dict[object, object] = {}  # what others made of this snapshot and keep with it
+        for built_in in information_domains().values():
+            register(built_in)
+        for relation in virtual_relations():
+            register_catalog_rows(relation)
         self._turn((), tuple(items.values()))
 
     # -- planner.catalog.Catalog -------------------------------------------------------------------
@@ -245,12 +251,15 @@ class CatalogSnapshot(FindsNamed):
         return found if isinstance(found, DatabaseDef) else None
 
     def type_oid(self, schema: str, name: str) -> int | None:
-        """Return the oid of the user's type, or array type, called ``schema.name``."""
+        """Return the oid of the user's type, or array type, called ``schema.name``; of a domain of information_schema's, too."""
+        if schema == "information_schema":
+            return information_domain_oids().get(name)
         return self._types_by_name.get((schema, name))
 
     def type_by_oid(self, oid: int) -> TypeDef | None:
-        """Return the user's type that has this oid, or whose array type or multirange type has."""
-        return self._types.get(oid)
+        """Return the user's type that has this oid, or whose array type or multirange type has; a domain of information_schema's, too."""
+        found = self._types.get(oid)
+        return found if found is not None or oid >= FIRST_USER_OID else information_domains().get(oid)
 
     def row_type(self, oid: int) -> RowType | None:
         """Return the composite type with this oid, None for any other type."""
@@ -340,7 +349,8 @@ class CatalogSnapshot(FindsNamed):
 
     def domain_constraint(self, oid: int) -> tuple[TypeDef, ConstraintDef] | None:
         """Return the CHECK of a domain with this oid, and the domain."""
-        return next(((t, c) for t in self.user_types() for c in t.checks if c.oid == oid), None)
+        types = self.user_types() if oid >= FIRST_USER_OID else information_domains().values()
+        return next(((t, c) for t in types for c in t.checks if c.oid == oid), None)
 
     def policy_by_oid(self, oid: int) -> tuple[RelationDef, PolicyDef] | None:
         """Return the policy with this oid and its table."""
@@ -398,6 +408,8 @@ class CatalogSnapshot(FindsNamed):
 
     def row_type_relation(self, oid: int) -> tuple[RelationDef, bool] | None:
         """Return the relation whose row type has this oid; True with it for the array type over that."""
+        if oid < FIRST_USER_OID:
+            return catalog_row_types().get(oid)
         for distance, array in ((1, False), (2, True)):
             relation = self._by_oid.get(oid - distance)
             if relation is not None and relation.kind in ROW_TYPED and not relation.virtual:

@@ -150,9 +150,6 @@ def row_array_oid(relation_oid: int) -> int:
     return relation_oid + 2
 
 
-FIRST_OWN_RELATION = 9900
-
-
 @functools.cache
 def predefined_roles() -> Mapping[str, RoleDef]:
     """Return the roles that are there from the start and stay as they are, by name (manual 22.5)."""

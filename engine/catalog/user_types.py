@@ -15,7 +15,7 @@ from pgwire.codecs.composite import Attribute, RowShape
 from pgwire.codecs.ranges import RangeType
 from pgwire.codecs.register import order_of, register_domain, register_enum, register_range, register_row
 from pgwire.codecs.user_types import EnumLabels
-from planner.catalog import RowType, TypeDef
+from planner.catalog import RelationDef, RowType, TypeDef
 from planner.domains import know_domain, plain_type
 from planner.facts import TypeFact, facts, register_type
 from planner.typefacts import FIRST_USER_OID
@@ -72,6 +72,27 @@ def register_rows_of(oid: int, array_oid: int, name: str = "", array_name: str =
         )
     )  # fmt: skip
     register_row(oid, array_oid)
+
+
+def register_catalog_rows(relation: RelationDef) -> None:
+    """Make the type of a catalog relation's rows known, and the array type over it, each unless it is among the facts."""
+    oid, array = relation.row_type, relation.row_array
+    known = facts().types
+    if oid not in known:
+        register_type(
+            TypeFact(
+                oid=oid, name=relation.name, length=-1, by_value=False, kind="c", category="C", preferred=False,
+                delimiter=",", element=0, array=array,
+            )
+        )  # fmt: skip
+    if array not in known:
+        register_type(
+            TypeFact(
+                oid=array, name=f"_{relation.name}", length=-1, by_value=False, kind="b", category="A", preferred=False,
+                delimiter=",", element=oid, array=0,
+            )
+        )  # fmt: skip
+    register_row(oid, array)
 
 
 def row_shape(made: RowType) -> RowShape:

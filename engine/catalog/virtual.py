@@ -26,9 +26,11 @@ from engine.catalog.counted import CountedRows, Figures
 from engine.catalog.information_visible import visible
 from engine.catalog.kept import Found, KeptRows, Needs, Part, Rows, both, only
 from engine.catalog.state import CatalogSnapshot
+from pgwire.codecs.settings import STORED_TEXT
 from pgwire.give_way import paced_iter
 from planner.catalog import RelationDef
 from planner.facts import BOOL, CHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, XID
+from planner.quoting import printed
 from txn.slices import over
 
 if TYPE_CHECKING:
@@ -58,6 +60,17 @@ BROWSED: Final[Mapping[str, frozenset[str]]] = {
     "pg_catalog.pg_rewrite": frozenset(),
     "pg_catalog.pg_description": frozenset(("objoid",)),
 }
+
+# What has texts that print otherwise for who quotes all names, or writes backslashes twice
+_PRINTED: Final = frozenset((
+    "pg_catalog.pg_indexes", "information_schema.attributes", "information_schema.check_constraints", "information_schema.columns",
+    "information_schema.parameters", "information_schema.routines", "information_schema.sequences",
+))  # fmt: skip
+
+# In which they print for all others
+_STYLES: Final = (
+    STORED_TEXT.date_style, STORED_TEXT.date_order, STORED_TEXT.interval_style, STORED_TEXT.bytea_output,
+)  # fmt: skip
 
 # The neutral value of NOT NULL columns that a row does not name.
 _NEUTRAL: dict[int, Any] = {
@@ -322,22 +335,37 @@ class VirtualCatalog:
             part = _static.get((oid, position))
             if part is None:
                 assert make is not None
-                part = Part(_tuples(definition, numbered(definition, make(session), session)))
+                part = Part(printed(session, self._made, definition, make, session))
                 if source.scope == "static":
                     _static[oid, position] = part
             return part
         catalog: CatalogSnapshot = session.catalog
+        if self._prints_otherwise(definition, session):
+            return Part(printed(session, self._made, definition, make or all_of(source), session))
         if source.figures is not None:
             return self._kept_rows(oid, position, source, catalog.database).part(session, catalog)
         cache = self._cache(catalog)
         part = cache.get((oid, position))
         if part is None:
             if make is not None:
-                part = Part(_tuples(definition, numbered(definition, make(session), session)))
+                part = Part(self._made(definition, make, session))
             else:
                 part = self._kept_rows(oid, position, source, catalog.database).part(session, catalog)
             cache[oid, position] = part
         return part
+
+    @staticmethod
+    def _made(definition: RelationDef, make: Maker, session: Any) -> Rows:
+        return _tuples(definition, numbered(definition, make(session), session))
+
+    @staticmethod
+    def _prints_otherwise(definition: RelationDef, session: Any) -> bool:
+        """Tell whether the rows are made for the session alone, because of how names and literals are written in what it reads."""
+        read = session.output_settings
+        styles = read.date_style, read.date_order, read.interval_style, read.bytea_output
+        return (session.quotes_all or session.escapes or styles != _STYLES) and (
+            f"{definition.schema}.{definition.name}" in _PRINTED
+        )
 
     def rows(self, oid: int, session: Any) -> Rows:
         """Return all rows of a relation that the session's role may see, in attnum order; a sequence has one."""
@@ -441,7 +469,7 @@ class VirtualCatalog:
         self, oid: int, position: int, source: Source, attnum: int, session: Any
     ) -> Callable[[Any], Rows]:
         locate = source.keys.get(self._relations[oid].columns[attnum - 1].name)
-        if locate is None:
+        if locate is None or self._prints_otherwise(self._relations[oid], session):
             return self._part(oid, position, source, session).finder(attnum)
         catalog: CatalogSnapshot = session.catalog
         kept = self._kept_rows(oid, position, source, catalog.database)
@@ -479,6 +507,20 @@ class VirtualCatalog:
                 if column.name in columns:
                     self.find_all(definition.oid, column.attnum, session)
                     yield
+
+
+def all_of(source: Source) -> Maker:
+    """Return what makes the rows of all relations from what makes those of one."""
+    each = source.each
+    assert each is not None
+
+    def make(session: Session) -> Iterator[RowDict]:
+        catalog: CatalogSnapshot = session.catalog
+        for item in catalog.all_relations():
+            if source.builtin or not item.virtual:
+                yield from each(session, item)
+
+    return make
 
 
 @functools.cache

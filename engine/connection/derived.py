@@ -31,6 +31,7 @@ class Derived:
         "max_staleness_ms",
         "min_read_ts",
         "plan_key",
+        "quotes_all",
         "read_only",
         "replica",
         "reports_commits",
@@ -66,6 +67,8 @@ class Derived:
         self.row_security = get("row_security") == "on"
         # Do plain literals know escapes (planner/escapes.py)?
         self.escapes = get("standard_conforming_strings") == "off"
+        # Are all names that it reads quoted (planner/quoting.py)?
+        self.quotes_all = get("quote_all_identifiers") == "on"
         # May a quote be written \'? In some encodings a backslash may be half of a character.
         quotes = get("backslash_quote")
         self.guards_quotes = quotes == "off" or (quotes == "safe_encoding" and encoding in CLIENT_ONLY)

@@ -423,6 +423,11 @@ class Session:
         return self.derived.escapes
 
     @property
+    def quotes_all(self) -> bool:
+        """Are all identifiers quoted in what it reads?"""
+        return self.derived.quotes_all
+
+    @property
     def output_settings(self) -> CodecSettings:
         """Settings that decide how values print (they know no current time)."""
         derived, types = self.derived, self.view.catalog.codec_types

@@ -7,6 +7,7 @@ pg_blocking_pids ──> the lock table                 pg_show_all_settings ─
 from __future__ import annotations
 
 import ipaddress
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -15,6 +16,7 @@ from engine.catalog.tids import PAGE_BYTES, blocks
 from engine.connection.advisory import SessionAdvisory
 from engine.connection.interrupts import CANCELED
 from engine.connection.server_directory import log_files, names, temporary_files
+from engine.connection.server_reading import file_bytes, file_status
 from engine.large_objects.session import SessionLargeObjects
 from engine.sequences.session import SessionSequences
 from engine.transaction import snapshots
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from engine.connection.channels import SessionChannels
     from engine.connection.session import Session
 
+log = logging.getLogger("holdfast")
 _NOTHING: Final = ShardStats(0, 0, 0, 0, 0, 0)
 _FIRST_NORMAL_XID: Final = 3
 
@@ -165,6 +168,28 @@ class SystemView:
     def directory(self, path: str, *, missing_ok: bool, dots: bool) -> Sequence[str]:
         """Return the names in a directory of the data directory."""
         return names(Path(self._session.db.config.data_dir), path, missing_ok=missing_ok, dots=dots)
+
+    async def file_bytes(self, name: str, offset: int, length: int, *, missing_ok: bool) -> bytes | None:
+        """Return bytes of a server's file."""
+        return await file_bytes(self._session, name, offset, length, missing_ok=missing_ok)
+
+    async def file_status(self, name: str, *, missing_ok: bool) -> tuple[int, int, int, int, bool] | None:
+        """Return bytes, times and kind of a server's file."""
+        return await file_status(self._session, name, missing_ok=missing_ok)
+
+    def log_memory(self, pid: int) -> bool:
+        """Write what ``holdfast_memory`` tells of a session into the log."""
+        rows = [row for row in self.catalog_rows("holdfast_memory") if row[1] == pid]
+        for owner, _, size, limit, most in rows:
+            log.info(
+                "memory of session %d: %s has %s bytes (limit %s, most so far %s)",
+                pid,
+                owner,
+                size,
+                limit,
+                most,
+            )
+        return bool(rows)
 
     def database_size(self, database: int) -> int:
         """Return the bytes of all stored tables of a database; 0: of all."""

@@ -547,7 +547,7 @@ def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef
     if called:
         raise SqlError(
             "0A000",
-            "cannot alter type of a column used by a function",
+            "cannot alter type of a column used by a function or procedure",
             detail=f'{function_words(session, called[0])} depends on column "{column.name}"',
         )
 

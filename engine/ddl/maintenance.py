@@ -12,24 +12,27 @@ configuration has changed that an index's expression names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome
+from engine.ddl.drop import table_of
 from engine.ddl.function_uses import remake_indexes
 from engine.ddl.in_use import refuse_change
 from engine.ddl.privileges import maintainable
+from engine.ddl.tuning import tune
 from engine.reads.plans import Plan
 from pgwire.backend import Responder
 from pgwire.give_way import spaced
 from planner import statements as st
+from planner.partition import descendants
 from txn.inspect import shard_facts
 from txn.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
     from engine.connection.session import Session
-    from planner.catalog import RelationDef
+    from planner.catalog import IndexDef, RelationDef
 
 
 async def maintain(
@@ -64,11 +67,34 @@ async def maintain(
         await remake_indexes(session, reached)
         if told is not None:
             told.indexes(reached)
+    if statement.index:
+        await _mark_clustered(session, statement)
     if statement.analyze:
         await _analyze(session, tables if statement.named else _all(session, statement.what), told)
     if statement.what in ("vacuum", "analyze"):
         session.db.virtual.recount()
     return Command(statement.what.upper())
+
+
+async def _mark_clustered(session: Session, statement: st.Maintenance) -> None:
+    """Mark the index that CLUSTER goes by from now on; of a partitioned table the indexes of its partitions that are parts of it."""
+    for oid in statement.relations:
+        table = table_of(session, oid)
+        for part in (table, *descendants(table, session.catalog)):
+            own = next((i.oid for i in part.indexes if statement.index in _with_parents(session, i)), 0)
+            if part.kind != "p" and own:
+                await tune(session, part, st.MarkClustered(index=own))
+
+
+def _with_parents(session: Session, index: IndexDef) -> Iterator[int]:
+    """Yield the oids of an index and of those that it is a part of."""
+    found: IndexDef | None = index
+    while found is not None:
+        yield found.oid
+        above = session.catalog.relation_by_oid(found.parent) if found.parent else None
+        table = None if above is None else session.catalog.relation_by_oid(above.table_oid)
+        oid = found.parent
+        found = None if table is None else next((i for i in table.indexes if i.oid == oid), None)
 
 
 def _refuse_partitioned(session: Session, statement: st.Maintenance) -> None:

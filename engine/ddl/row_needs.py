@@ -194,7 +194,7 @@ class _Reading:
         reader = needs.reader(item, self._role)
         if item is not self._skip:
             oid, named = (item.parent, item.asked) if item.parent else (item.oid, item.used)
-            needs.read(oid, reader, named, reach=self._reach)
+            needs.read(oid, reader, named, reach=self._reach and not item.looked_up)
         if item.guard is not None:  # the columns that policies name need no right
             needs.query(item.guard.where, reader, reach=False)
         return _sampling
@@ -211,7 +211,7 @@ class _Reading:
         reader = needs.reader(item, self._role)
         parent = needs.relation(item.parent)
         if item is not self._skip:
-            needs.read(item.parent, reader, item.asked, reach=self._reach)
+            needs.read(item.parent, reader, item.asked, reach=self._reach and not item.looked_up)
         if parent.row_security:
             for node in walk(item.query):
                 if isinstance(node, q.RelationRange) and node.guard is not None:
@@ -225,10 +225,15 @@ class _Reading:
         view = needs.relation(oid)
         if item is not self._skip:
             named = self._used.get(id(item), frozenset())
-            needs.read(oid, needs.reader(item, self._role), named, reach=self._reach)
+            needs.read(oid, needs.reader(item, self._role), named, reach=self._reach and not item.looked_up)
         owner = needs.as_view(view)
         if oid >= FIRST_USER_OID or not owner.superuser:
             needs.query(item.query, owner, reach=False)
+        return _nothing
+
+    def row_check(self, check: q.RowCheck) -> _Below:
+        """What a policy or a view asks of new rows reads as those do: its names were looked up when it was made."""
+        self._needs.query(check.condition, self._role, reach=False)
         return _nothing
 
     def select(self, node: q.Select) -> _Below:
@@ -268,6 +273,7 @@ _ASKS: Final[Mapping[type, Callable[[_Reading, Any], _Below]]] = {
         members(q.QueryExpr),
         {q.Select: _Reading.select, q.SetOp: _Reading.below, q.Values: _Reading.below},
     ),
+    q.RowCheck: _Reading.row_check,
 }  # fmt: skip
 """What a node of a query asks, by its class; what is in neither table is an expression, which asks by what is in it."""
 

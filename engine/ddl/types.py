@@ -60,6 +60,7 @@ from planner.catalog.relation_kinds import BY_QUERY, ROW_TYPED
 from planner.errors import SqlError, not_supported
 from planner.facts import facts
 from planner.partition import descendants
+from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -145,6 +146,8 @@ def changed_type(session: Session, oid: int) -> TypeDef:
     found = session.catalog.type_by_oid(oid)
     if found is None:
         raise SqlError("42704", f"type with OID {oid} does not exist")
+    if oid < FIRST_USER_OID:
+        raise not_supported(f"changing {type_name(session, oid, None)}")
     return found
 
 
@@ -386,6 +389,10 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
     shown = f"{schema}.{name}" if schema else name
     oid = resolve_type_name(session, schema, name)
     relation = resolve(session, schema, name) if oid is None else None
+    if relation is not None and relation.virtual and statement.what == "type":
+        raise SqlError(
+            "2BP01", f"cannot drop type {relation.name} because it is required by the database system"
+        )
     if relation is not None and relation.kind in ROW_TYPED:
         words = described(session, relation)
         if statement.what == "domain":
@@ -408,6 +415,10 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
         raise SqlError("42809", f'"{shown}" is not a domain')
     if made is None:
         raise SqlError("2BP01", f"cannot drop type {called} because it is required by the database system")
+    if made.oid < FIRST_USER_OID and oid == made.oid:
+        if statement.cascade:
+            raise not_supported(f"dropping {called}")
+        raise SqlError("2BP01", f"cannot drop type {called} because other objects depend on it")
     if (made.kind == "b" or made.extension) and oid == made.oid:
         extension = (
             next(e.name for e in session.catalog.extensions.values() if e.oid == made.extension)

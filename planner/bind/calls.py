@@ -151,7 +151,7 @@ def _with_default_types(fact: ProcFact, function: FunctionDef, catalog: Catalog)
 
 def result_row(catalog: Catalog, oid: int) -> RowType | None:
     """Return the composite type with this oid: one by itself, or that of a relation's rows."""
-    return catalog.row_type(oid) if oid >= FIRST_USER_OID else None
+    return catalog.row_type(oid)
 
 
 def make_call(scope: Scope, found: ResolvedFunction, args: Sequence[Expr], span: Span | None) -> SqlCall:

@@ -268,7 +268,7 @@ class BindContext:
             raise SqlError("3F000", f'schema "{schema}" does not exist')
         for entry in (schema,) if schema else self.search_path:
             found = (
-                find_builtin("pg_catalog", name)
+                find_builtin("pg_catalog", name) or self._row_type(entry, name)
                 if entry == "pg_catalog"
                 else self.catalog.type_oid(entry, name) or self._row_type(entry, name)
             )

@@ -133,7 +133,7 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     )
     if on_conflict is not None and on_conflict.action == "update":
         scope.add_range(table_range(relation, "excluded"))  # for the hint only: it is not visible
-    targets, outputs = _returning(scope, node.returning)
+    targets, outputs = bind_returning(scope, node.returning)
     through = None
     row_checks: tuple[RowCheck, ...] = ()
     if view is not None:
@@ -156,6 +156,7 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
         columns=outputs,
         overriding=node.overriding,
         row_checks=row_checks,
+        alias="" if node.relation.alias is None else node.relation.alias.name,
     )
 
 
@@ -306,7 +307,7 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
     assignments = node.assignments if view is None else with_base_names(view, node.assignments)
     # what SET says comes last, as in PostgreSQL: of several mistakes the other's is told, and parameters take the types they have there
     where = _where(scope, node.where, relation, view)
-    returning, outputs = _returning(scope, node.returning)
+    returning, outputs = bind_returning(scope, node.returning)
     values = _assigned(relation, view, bind_assignments(scope, assignments), context)
     new = dict(values)
     if returning and relation.generated:
@@ -345,7 +346,7 @@ def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
     relation, view, refused = _target(context, node.relation, "delete")
     scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.using, view)
     where = _where(scope, node.where, relation, view)
-    returning, outputs = _returning(scope, node.returning)
+    returning, outputs = bind_returning(scope, node.returning)
     through = None
     if view is not None:
         through = through_views(view)
@@ -443,9 +444,10 @@ def rows_to_change(
 # --- RETURNING --------------------------------------------------------------------------------------
 
 
-def _returning(
+def bind_returning(
     scope: Scope, nodes: Sequence[ast.TargetItem]
 ) -> tuple[tuple[Target, ...], tuple[OutputColumn, ...]]:
+    """Bind what RETURNING gives. Raises SqlError 42601 for nothing."""
     if not nodes:
         return (), ()
     targets = bind_targets(scope, nodes, "RETURNING")

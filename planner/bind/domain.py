@@ -31,7 +31,6 @@ from planner.query import DOMAIN_VALUE, Const, Expr, RangeColumn, RelationRange
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
 from planner.scope import Scope
-from planner.typefacts import FIRST_USER_OID
 from planner.typenames import check_column_type, type_name_text
 from planner.types import SqlType
 
@@ -109,7 +108,7 @@ def _check_base(base: SqlType, shown: str, node: ast.CreateDomain) -> None:
     fact = facts().types.get(base.oid)
     if fact is None or fact.kind == "p":
         raise SqlError("42804", f'"{shown}" is not a valid base type for a domain')
-    if base.oid == RECORD or (fact.kind == "c" and base.oid < FIRST_USER_OID):
+    if base.oid == RECORD:
         raise not_supported("a domain over a composite type", span=node.type.span)
     check_column_type(shown, base, node.type.span)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from pgwire.give_way import paced
@@ -24,6 +24,7 @@ from planner.bind.ddl import relations_named
 from planner.bind.dml import bind_insert
 from planner.bind.expr import bind_kept
 from planner.bind.funcs import MAX_ARGUMENTS
+from planner.bind.kept_changes import kept_change
 from planner.bind.query import bind_query
 from planner.bind.renaming import renamed
 from planner.bind.stored import stored_context, table_range, with_oids
@@ -34,13 +35,13 @@ from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_to_specific
 from planner.catalog import Catalog, FunctionDef
 from planner.classify import command_tag, setting_spelling
 from planner.collations import query_collations
-from planner.deparse import deparse_expr, deparse_insert, deparse_query
+from planner.deparse import deparse_change, deparse_expr, deparse_query
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import ANYENUM, RECORD, TRIGGER, UNKNOWN, VOID, facts
 from planner.location import location
 from planner.parse import parse, parse_expression
 from planner.polymorphic import POLYMORPHIC, consistent, needed_inputs, takes_unknown
-from planner.query import Const, Expr, Insert, OutputColumn, QueryExpr
+from planner.query import Const, Expr, Insert, KeptChange, OutputColumn, QueryExpr
 from planner.scope import Scope
 from planner.typefacts import element_of, format_type
 from planner.types import SqlType
@@ -186,11 +187,9 @@ def written_type(context: BindContext, name: ast.TypeName) -> int:
             raise
         schema = name.names[-2] if len(name.names) > 1 else ""
         relation = context.find_relation(schema, name.names[-1])
-        if relation is not None and relation.virtual:
-            raise not_supported(f"the row type of {relation.name}", span=error.span) from None
-        if relation is None or result_row(context.catalog, relation.oid + 1) is None:
+        if relation is None or result_row(context.catalog, relation.row_type) is None:
             raise
-        return relation.oid + 1
+        return relation.row_type
 
 
 def type_without_place(context: BindContext, name: ast.TypeName) -> int:
@@ -497,20 +496,31 @@ def _canonical(
     texts: list[str] = []
     named: set[int] = set()
     for statement in body:
-        kept = with_oids(context, _bound_to_keep(inner, statement))
+        try:
+            kept = with_oids(context, _bound_to_keep(inner, statement))
+        except SqlError as error:
+            if error.span is None and error.where is None:
+                error.where = f'SQL function "{function.name}"'
+            raise
         texts.append(deparse_kept(kept, context.catalog))
         named |= relations_named(kept)
-        if isinstance(kept, Insert):
+        if isinstance(kept, Insert | KeptChange):
             named.add(kept.table)
     return _BETWEEN.join(texts), tuple(sorted(named))
 
 
-def _bound_to_keep(context: BindContext, node: ast.Node) -> QueryExpr | Insert:
+Kept: TypeAlias = QueryExpr | Insert | KeptChange
+"""A statement of a body that is kept as canonical text."""
+
+
+def _bound_to_keep(context: BindContext, node: ast.Node) -> Kept:
     """Bind a statement of a body that is kept as canonical text. Raises SqlError 0A000 for those that have none."""
     if isinstance(node, ast.Select | ast.SetOp | ast.Values):
         query = bind_query(context, node)
         query_collations(query, context.catalog)
         return query
+    if isinstance(node, ast.Update | ast.Delete):
+        return kept_change(context, node, hint=_AS_TEXT)
     if not isinstance(node, ast.Insert):
         raise not_supported(f"{command_tag(node)} in BEGIN ATOMIC", hint=_AS_TEXT)
     if node.on_conflict is not None or node.with_ is not None:
@@ -525,15 +535,16 @@ def _bound_to_keep(context: BindContext, node: ast.Node) -> QueryExpr | Insert:
     return bound
 
 
-def deparse_kept(kept: QueryExpr | Insert, catalog: Catalog, **how: Any) -> str:
+def deparse_kept(kept: Kept, catalog: Catalog, **how: Any) -> str:
     """Return the text of a statement of a body, as stored or (``how``) for a reader. Raises SqlError 42703 for a column that has gone."""
-    if not isinstance(kept, Insert):
+    if not isinstance(kept, Insert | KeptChange):
         return deparse_query(kept, **how)
     table = catalog.relation_by_oid(kept.table)
     if table is None:
-        raise SqlError("42P01", "the relation that a function inserts into does not exist")
+        raise SqlError("42P01", "the relation that a function changes does not exist")
     how.pop("names_visible", None)
-    return deparse_insert(kept, table, table_range(table), **how)
+    row = table_range(table, kept.alias if isinstance(kept, Insert) else "")
+    return deparse_change(kept, table, row, **how)
 
 
 # --- bodies that are kept as canonical text -------------------------------------------------------
@@ -541,7 +552,7 @@ def deparse_kept(kept: QueryExpr | Insert, catalog: Catalog, **how: Any) -> str:
 
 def body_statements(
     function: FunctionDef, catalog: Catalog, keys: set[tuple[int, int]] | None = None
-) -> list[QueryExpr | Insert]:
+) -> list[Kept]:
     """Return the statements of a BEGIN ATOMIC or RETURN body, ``$n`` for its inputs. Raises SqlError as binding does.
 
     ``keys`` gets the primary keys that its groups rely on (``BindContext.keys``).

@@ -180,7 +180,7 @@ class Inliner:
         if body is None:
             self._note_call(function, call)
             return function, None
-        return function, as_caller(body)
+        return function, as_caller(body, looked_up=bool(function.body_sql))
 
     def _function(self, call: SqlCall) -> FunctionDef:
         function = self.context.catalog.function_by_oid(call.proc)

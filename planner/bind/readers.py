@@ -32,9 +32,9 @@ def is_barrier(view: RelationDef) -> bool:
     return is_on(view.options, "security_barrier")
 
 
-def as_caller(node: _Node) -> _Node:
-    """Return a tree whose ranges are read as whoever runs the statement."""
-    made: _Node = _marked(node, invoker=True)
+def as_caller(node: _Node, *, looked_up: bool) -> _Node:
+    """Return a tree whose ranges are read as whoever runs the statement; ``looked_up``: as ``Range`` has it."""
+    made: _Node = _marked(node, invoker=True, **({"looked_up": True} if looked_up else {}))
     return made
 
 

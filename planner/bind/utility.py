@@ -383,10 +383,15 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
     tables: list[int] = []
     named: list[int] = []
     not_tables: list[str] = []
+    index = 0
+    alone = _alone(node, options)
     for reference, columns in paced(node.relations):
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         _maintainable(node, relation, columns)
         named.append(relation.oid)
+        if node.what == "cluster":
+            index = _clustered_by(relation, node.name)
+            alone = "CLUSTER" if relation.kind == "p" else alone
         if relation.kind == "i" and node.what == "reindex":
             tables.append(relation.table_oid)
         elif relation.stored:
@@ -410,8 +415,9 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
         object=over,
         name=node.name,
         not_tables=tuple(not_tables) if node.what in ("vacuum", "analyze") else (),
-        alone=_alone(node, options),
+        alone=alone,
         verbose=verbose,
+        index=index if node.name else 0,
     )
 
 
@@ -477,12 +483,19 @@ def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequenc
             raise SqlError("42809", f'"{relation.name}" is not an index')
         if node.object == "table" and relation.kind not in STORING:
             raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
-    if node.what == "cluster":
-        if relation.kind not in STORING:
-            raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
-        if node.name and all(index.name != node.name for index in relation.indexes):
-            raise SqlError("42704", f'index "{node.name}" for table "{relation.name}" does not exist')
-        check_clusterable(relation, node.name)
+    if node.what == "cluster" and relation.kind not in STORING:
+        raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
+
+
+def _clustered_by(relation: RelationDef, name: str) -> int:
+    """Return the index that CLUSTER goes by: the one that is named, or was marked before. Raises SqlError 42704, 0A000."""
+    found = next((i.oid for i in relation.indexes if (i.name == name if name else i.clustered)), None)
+    if found is None and name:
+        raise SqlError("42704", f'index "{name}" for table "{relation.name}" does not exist')
+    if found is None:
+        raise SqlError("42704", f'there is no previously clustered index for table "{relation.name}"')
+    check_clusterable(relation, name)
+    return found
 
 
 # pg_class, pg_namespace, pg_constraint, pg_authid

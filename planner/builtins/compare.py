@@ -46,7 +46,6 @@ from planner.facts import (
     facts,
     of_types,
 )  # fmt: skip
-from planner.typefacts import FIRST_USER_OID
 
 Key = Callable[[Any], Any]
 
@@ -244,13 +243,13 @@ def sort_key(oid: int) -> Key | None:
 
 
 def _key_by_kind(oid: int, fact: TypeFact | None) -> Key | None:
-    if fact is not None and fact.kind == "c" and oid >= FIRST_USER_OID:
+    if fact is not None and fact.kind == "c":
         return comparable
     if fact is not None and fact.kind in ("r", "m") and range_type(oid).tailed:
         return comparable  # a part of the values of some ranges
     if oid in (TSQUERY, CITEXT):
         return comparable
-    if fact is None or fact.kind == "c":
+    if fact is None:
         return _record
     return None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -30,6 +30,7 @@ from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
 from planner.facts import BOOL, BPCHAR, facts
+from planner.quoting import for_reader, printed
 from planner.typefacts import format_type
 
 
@@ -63,7 +64,13 @@ def concat_ws(session: EvalSession, separator: str | None, *args: Any, types: tu
 
 def format_(session: EvalSession, pattern: str | None, *args: Any, types: tuple[int, ...] = ()) -> str | None:
     """SQL's ``format``."""
-    return format_string(session, pattern, args, types[1:], _text)
+    text: str | None = printed(session, format_string, session, pattern, args, types[1:], _text)
+    return text
+
+
+def _types_of(session: EvalSession, oids: Sequence[int]) -> str:
+    """SQL's ``oidvectortypes``."""
+    return joined([format_type(oid) for oid in paced(oids)], ", ")
 
 
 def parse_ident(text: str, strict: bool = True) -> tuple[str, ...]:
@@ -262,13 +269,13 @@ def bucket_of(value: Any, thresholds: tuple[Any, ...], types: tuple[int, ...]) -
 def _register() -> None:
     python = REGISTRY.python
     python("width_bucket(anycompatible,anycompatiblearray)", bucket_of, needs_types=True)
-    python("oidvectortypes(oidvector)", lambda oids: joined([format_type(oid) for oid in paced(oids)], ", "))
+    python("oidvectortypes(oidvector)", for_reader(_types_of), needs_session=True)
     typed: dict[str, Any] = {"needs_session": True, "needs_types": True}
     python("concat(any)", concat, **typed)
     python("concat_ws(text,any)", concat_ws, **typed)
     python("format(text,any)", format_, **typed)
     python("format(text)", format_, **typed)
-    python("quote_ident(text)", quote_ident)
+    python("quote_ident(text)", lambda session, name: printed(session, quote_ident, name), needs_session=True)
     python("quote_literal(text)", quote_literal)
     python("quote_nullable(text)", lambda s: "NULL" if s is None else quote_literal(s))
 

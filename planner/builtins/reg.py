@@ -38,6 +38,7 @@ from planner.facts import (
     facts,
 )  # fmt: skip
 from planner.identifiers import split_identifier
+from planner.quoting import everything, keywords, printed
 from planner.textsearch.names import (
     SEARCH_NAMES,
     built_in_name,
@@ -46,7 +47,7 @@ from planner.textsearch.names import (
     is_visible,
     read_name,
 )
-from planner.typefacts import FIRST_USER_OID, array_of, format_type
+from planner.typefacts import FIRST_USER_OID, array_of, format_type, is_fact
 
 REG_TYPES = frozenset(
     (
@@ -83,6 +84,7 @@ class NamesOf:
     search_path: tuple[str, ...]
     database: str
     closed_schemas: frozenset[str] = frozenset()
+    quotes_all: bool = False
 
     def read(self, oid: int, text: str) -> Any:
         """Read a value of a type in NAMED, or an aclitem. Raises SqlError 42501 for a closed schema, and what reading raises."""
@@ -112,26 +114,14 @@ def quote_ident(name: str) -> str:
     """Quote an identifier where PostgreSQL would: not lower-case letters, digits, _, or a reserved word."""
     if (
         name
+        and not everything()
         and (name[0].islower() or name[0] == "_")
         and name.isascii()
         and all(c.islower() or c.isdigit() or c in "_" for c in paced(name, 1024))
-        and name not in _keywords()
+        and name not in keywords()
     ):
         return name
     return joined(('"', replaced(name, '"', '""'), '"'))
-
-
-_KEYWORDS: frozenset[str] | None = None
-
-
-def _keywords() -> frozenset[str]:
-    """Return the words that quote_ident quotes: all but unreserved ones."""
-    global _KEYWORDS
-    if _KEYWORDS is None:
-        from planner.facts import rows
-
-        _KEYWORDS = frozenset(row["word"] for row in rows("keywords") if row["catcode"] != "U")
-    return _KEYWORDS
 
 
 def object_schemas(session: EvalSession, names: Sequence[str]) -> Sequence[str]:
@@ -216,7 +206,8 @@ def find_type(text: str, session: EvalSession | None = None) -> int | None:
         lowered = names[-1]
     fact = facts().types_by_name.get(lowered)
     if fact is None:
-        return None
+        of_rows = None if session is None else row_type_named(session.catalog, "pg_catalog", lowered)
+        return None if of_rows is None else array_of(of_rows[1]) or None if dimensions else of_rows[1]
     return (fact.array or None) if dimensions else fact.oid
 
 
@@ -444,7 +435,7 @@ def procedure_name(value: int) -> str | None:
         return None
     name = quote_ident(proc.name)
     if proc.name not in facts().procs_by_name:
-        name = f"information_schema.{name}"
+        name = f"{quote_ident('information_schema')}.{name}"
     return f"{name}({','.join(format_type(t) for t in proc.arg_types)})"
 
 
@@ -466,9 +457,14 @@ def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
     """Print a reg* value: the name, ``-`` for 0, the number when nothing has that oid."""
     if value == 0:
         return "-"
+    found: str | None = printed(session, _reg_name, session, oid, value)
+    return found if found is not None else str(value)
+
+
+def _reg_name(session: EvalSession | None, oid: int, value: int) -> str | None:
     found: str | None = None
     if oid == REGTYPE:
-        if value < FIRST_USER_OID and value in facts().types:
+        if is_fact(value):
             found = format_type(value, None)
         elif session is not None:
             from planner.builtins.system import other_type_name
@@ -480,7 +476,7 @@ def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
         proc = facts().procs.get(value)
         if proc is not None:
             same_name = len(facts().procs_by_name.get(proc.name, ()))
-            schema = "pg_catalog" if same_name else "information_schema"
+            schema = quote_ident("pg_catalog" if same_name else "information_schema")
             found = quote_ident(proc.name) if same_name == 1 else f"{schema}.{quote_ident(proc.name)}"
     elif oid == REGPROCEDURE:
         found = procedure_name(value)
@@ -491,7 +487,7 @@ def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
         if op is not None:
             if oid == REGOPER:
                 unique = len(facts().operators_by_name[op.name]) == 1
-                found = op.name if unique else f"pg_catalog.{op.name}"
+                found = op.name if unique else f"{quote_ident('pg_catalog')}.{op.name}"
             else:
                 left = format_type(op.left) if op.left else "NONE"
                 found = f"{op.name}({left},{format_type(op.right)})"
@@ -508,7 +504,7 @@ def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
             for row in rows("collations"):
                 if int(row["oid"]) == value:
                     found = quote_ident(row["collname"])
-    return found if found is not None else str(value)
+    return found
 
 
 def named_input(session: EvalSession | None, oid: int, text: str) -> Any:

@@ -19,15 +19,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from planner.builtins.costs import Cost, cost_of
 from planner.facts import facts, forget_proc
 from planner.query.expressions import Const, Expr
+from planner.quoting import for_reader, for_reader_of_rows
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 
 PythonForm = Callable[..., Any]
+
+PRINTERS: Final = ("planner.builtins.system", "planner.builtins.reg")
+"""Modules whose functions print names and definitions as the session reads them (``planner.quoting``)."""
 
 
 class SqlForm(Protocol):
@@ -146,6 +150,9 @@ class Registry:
         if row.python is not None:
             raise LookupError(f"{signature} has two Python forms")
         row.cost = cost_of(signature)
+        if needs_session and form.__module__.startswith(PRINTERS):
+            form = for_reader(form)
+            for_rows = None if for_rows is None else for_reader_of_rows(for_rows)
         row.python, row.needs_session, row.needs_types = form, needs_session, needs_types
         row.for_rows, row.of_users = for_rows, of_users
         row.note = note or row.note

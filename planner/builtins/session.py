@@ -187,6 +187,18 @@ class EvalSystem(Protocol):
     def directory(self, path: str, *, missing_ok: bool, dots: bool) -> Sequence[str]:
         """Return the names in a directory of the data directory. Raises SqlError 42501 for others, 58P01, 42809."""
 
+    async def file_bytes(self, name: str, offset: int, length: int, *, missing_ok: bool) -> bytes | None:
+        """Return bytes of a server's file; ``length`` below 0: to its end; ``offset`` below 0: from there. None where it is missing and may be.
+
+        Raises SqlError 42501, 58P01, 42809, 58030, 54000.
+        """
+
+    async def file_status(self, name: str, *, missing_ok: bool) -> tuple[int, int, int, int, bool] | None:
+        """Return bytes, times of the last read, write and change (microseconds since 1970), and whether it is a directory. Raises SqlError 42501, 58P01."""
+
+    def log_memory(self, pid: int) -> bool:
+        """Write into the server's log what memory a session has; False if there is no such session."""
+
     @property
     def query_text(self) -> str:
         """Text of the statement as the client sent it."""
@@ -272,6 +284,10 @@ class EvalSession(Protocol):
     @property
     def escapes(self) -> bool:
         """Do plain literals of the session know escapes (``standard_conforming_strings = off``)?"""
+
+    @property
+    def quotes_all(self) -> bool:
+        """Are all identifiers quoted that the session reads (``quote_all_identifiers``)?"""
 
     @property
     def output_settings(self) -> CodecSettings:

@@ -11,7 +11,7 @@ An oid that names nothing gives NULL, as PostgreSQL does. Definitions are in ``s
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, Final
 
 from pgwire.codecs.encodings import NAMES, NUMBERS, canonical
@@ -27,7 +27,7 @@ from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
 from planner.textsearch.descriptions import PG_TS_CONFIG, PG_TS_DICT
 from planner.textsearch.descriptions import descriptions as own_descriptions
 from planner.textsearch.names import by_oid, is_visible
-from planner.typefacts import FIRST_USER_OID, format_type
+from planner.typefacts import format_type, is_fact
 
 PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE = 1259, 2615, 2606, 1247
 PG_PROC, PG_TRIGGER, PG_POLICY, PG_EXTENSION, PG_LARGEOBJECT = 1255, 2620, 3256, 3079, 2613
@@ -93,16 +93,14 @@ def type_is_visible(session: EvalSession, oid: int) -> bool | None:
 def visible_types(session: EvalSession) -> Callable[[int], bool | None]:
     """Return ``pg_type_is_visible`` for many rows."""
     catalog, path = session.catalog, session.search_path
-    built_in, in_schema = facts().types, domains()
+    built_in = facts().types
     type_by_oid, row_type_relation = catalog.type_by_oid, catalog.row_type_relation
 
     def is_visible(oid: int) -> bool | None:
-        if oid < FIRST_USER_OID and (fact := built_in.get(oid)) is not None:
-            schema, name = "pg_catalog", fact.name
+        if is_fact(oid):
+            schema, name = "pg_catalog", built_in[oid].name
         elif (made := type_by_oid(oid)) is not None:
             schema, name = made.schema, made.names[oid]
-        elif oid in in_schema:
-            schema, name = "information_schema", in_schema[oid]
         else:
             found = row_type_relation(oid)
             if found is None:
@@ -120,22 +118,14 @@ def visible_types(session: EvalSession) -> Callable[[int], bool | None]:
     return is_visible
 
 
-@functools.cache
-def domains() -> Mapping[int, str]:
-    """Return the names of information_schema's domains by oid."""
-    return {int(row["oid"]): row["typname"] for row in rows("domains")}
-
-
 def _has_type(catalog: SystemCatalog, schema: str, name: str) -> bool:
-    if schema == "pg_catalog":
-        return name in facts().types_by_name
-    if schema == "information_schema":
-        return name in domains().values()
+    if schema == "pg_catalog" and name in facts().types_by_name:
+        return True
     if catalog.type_oid(schema, name) is not None:
         return True
     for candidate in (name, name[1:]) if name.startswith("_") else (name,):
         relation = catalog.relation(schema, candidate)
-        if relation is not None and relation.kind in ROW_TYPED and not relation.virtual:
+        if relation is not None and relation.kind in ROW_TYPED:
             return True
     return False
 
@@ -213,7 +203,7 @@ def type_name(session: EvalSession, oid: int | None, typmod: int | None) -> str 
     """SQL's ``format_type``: built-in types, users' types, and the row types of tables and views."""
     if oid is None:
         return None
-    if oid and (oid >= FIRST_USER_OID or oid not in facts().types):
+    if oid and not is_fact(oid):
         shown = other_type_name(session, oid)
         return "???" if shown is None else shown
     return format_type(oid, typmod)
@@ -226,9 +216,6 @@ def shown_schema(session: EvalSession, schema: str) -> str:
 
 def other_type_name(session: EvalSession, oid: int) -> str | None:
     """Return how a type prints that is no built-in of pg_catalog: domains, row types and arrays over them."""
-    domain = domains().get(oid)
-    if domain is not None:
-        return domain if type_is_visible(session, oid) else f"information_schema.{domain}"
     made = session.catalog.type_by_oid(oid)
     if made is not None:
         of = made.multirange if made.kind == "r" and oid >= made.multirange else made.oid
@@ -241,7 +228,7 @@ def other_type_name(session: EvalSession, oid: int) -> str | None:
         return None
     relation, array = found
     name = quote_ident(relation.name)
-    if not type_is_visible(session, relation.oid + 1):
+    if not type_is_visible(session, relation.row_type):
         name = f"{shown_schema(session, relation.schema)}.{name}"
     return name + ("[]" if array else "")
 

@@ -94,6 +94,7 @@ _TYPE_BY_OID = '"#'  # ``planner.typefacts.stored_type``
 def reading(session: EvalSession) -> tuple[object, ...]:
     """Return what the names of users' types and of their values, and the looks of constants, depend on."""
     return (
+        session.quotes_all,
         session.search_path,
         session.catalog.namespace_version,
         session.codec_settings.styles,
@@ -567,10 +568,8 @@ def function_definition(oid: int) -> str | None:
     source = _sources()[oid]
     if source.language != INTERNAL_LANGUAGE:
         raise not_supported(f"the definition of function {proc.name}, whose language is not internal")
-    text = (
-        f"CREATE OR REPLACE FUNCTION pg_catalog.{quote_ident(proc.name)}({_arguments(proc, defaults=True)})\n"
-    )
-    text += f" RETURNS {function_result(oid)}\n LANGUAGE {_LANGUAGES[source.language]}\n"
+    text = f"CREATE OR REPLACE FUNCTION {quote_ident('pg_catalog')}.{quote_ident(proc.name)}({_arguments(proc, defaults=True)})\n"
+    text += f" RETURNS {function_result(oid)}\n LANGUAGE {quote_ident(_LANGUAGES[source.language])}\n"
     words = ["WINDOW"] if proc.kind == "w" else []
     words += [_VOLATILITY[proc.volatility], _PARALLEL[source.parallel], "STRICT" if proc.strict else ""]
     words += ["SECURITY DEFINER" if source.security_definer else "", "LEAKPROOF" if source.leakproof else ""]

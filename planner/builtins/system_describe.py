@@ -25,7 +25,7 @@ from planner.extensions import PLPGSQL, TEMPLATES
 from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
 from planner.opclass_extensions import extension_classes
 from planner.textsearch.names import SEARCH_NAMES, by_oid
-from planner.typefacts import FIRST_USER_OID, format_type
+from planner.typefacts import format_type
 
 
 def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int) -> str | None:
@@ -174,29 +174,9 @@ def _database(session: EvalSession, oid: int) -> str | None:
     return None if database is None else f"database {database.name}"
 
 
-def row_type_name(session: EvalSession, oid: int) -> tuple[str, str] | None:
-    """Return the schema and the quoted name of a type of the catalogs' own rows, or of arrays of them; None for any other."""
-    if oid >= FIRST_USER_OID:
-        return None
-    types = session.system.catalog_rows("pg_type")
-    found = next((row for row in types if row[0] == oid), None)
-    if found is None:
-        return None
-    name, schema = str(found[1]), session.catalog.schema_by_oid(found[2])
-    shown = f"{quote_ident(name[1:])}[]" if found[7] == "A" else quote_ident(name)
-    return "pg_catalog" if schema is None else schema.name, shown
-
-
 def _type(session: EvalSession, oid: int) -> str | None:
     name = type_name(session, oid, None) if oid else None
-    if oid >= FIRST_USER_OID:
-        return None if name == "???" else f"type {name}"
-    if name is not None and name.startswith(("???", "_")):  # the catalogs' own rows, and arrays of them
-        found = row_type_name(session, oid)
-        if found is None:
-            return None
-        name = found[1] if found[0] in session.search_path else ".".join(found)
-    return None if name is None else f"type {name}"
+    return None if name is None or name == "???" else f"type {name}"
 
 
 def _function(session: EvalSession, oid: int) -> str | None:

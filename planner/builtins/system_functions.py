@@ -238,7 +238,7 @@ def function_definition(session: EvalSession, oid: int) -> str | None:
     what = "PROCEDURE" if function.kind == "p" else "FUNCTION"
     text = f"CREATE OR REPLACE {what} {name}({_arguments(session, function, defaults=True)})\n"
     text += f" RETURNS {_result(session, function)}\n" if function.kind == "f" else ""
-    text += f" LANGUAGE {'internal' if function.internal else function.language}\n"
+    text += f" LANGUAGE {quote_ident('internal' if function.internal else function.language)}\n"
     words = [_VOLATILITY[function.volatility], _PARALLEL[function.parallel]]
     words += ["STRICT" if function.strict else "", "SECURITY DEFINER" if function.definer else ""]
     words.append("LEAKPROOF" if function.leakproof else "")

@@ -26,7 +26,6 @@ from planner.builtins.system_describe import (
     mapping_names,
     member_by_oid,
     methods,
-    row_type_name,
     schema_by_oid,
 )
 from planner.builtins.system_server import record_of
@@ -38,7 +37,7 @@ from planner.errors import SqlError, not_supported
 from planner.facts import BIT, INTERVAL, NUMERIC, REGCONFIG, REGDICTIONARY, facts, rows
 from planner.opclass_extensions import extension_classes
 from planner.textsearch.names import by_oid
-from planner.typefacts import FIRST_USER_OID, element_of, format_type
+from planner.typefacts import element_of, format_type, is_fact
 
 _PG_CATALOG: Final = "pg_catalog"
 
@@ -81,20 +80,16 @@ _SQL_NAMES: Final = frozenset((BIT, INTERVAL, NUMERIC))
 
 def _type(session: Any, oid: int) -> str:
     """Return a type with its schema, SQL's own names apart."""
-    fact = facts().types.get(oid) if oid < FIRST_USER_OID else None
-    if fact is None:
-        own = row_type_name(session, oid)
-        return other_type_name(session, oid) or ("???" if own is None else ".".join(own))
-    element = element_of(oid)
-    if element and element not in facts().types:
-        return ".".join(row_type_name(session, oid) or ("???",))
+    if not is_fact(oid):
+        return other_type_name(session, oid) or "???"
+    fact, element = facts().types[oid], element_of(oid)
     if element and facts().types[element].array == oid:
         return f"{_type(session, element)}[]"
     name = quote_ident(fact.name)
     if oid in _SQL_NAMES or format_type(oid) != name:
         return format_type(oid)
     brought = next((row["extension"] for row in rows("extension_types") if int(row["oid"]) == oid), None)
-    return f"{_schema_of(session, brought)}.{name}"
+    return f"{quote_ident(_schema_of(session, brought))}.{name}"
 
 
 def _schema_of(session: Any, extension: str | None) -> str:
@@ -204,9 +199,8 @@ def _type_identity(session: Any, oid: int) -> Identity | str:
     shown = _type(session, oid)
     if shown == "???":
         return "type"
-    fact = facts().types.get(oid) if oid < FIRST_USER_OID else None
-    if fact is not None:
-        schema, name = _PG_CATALOG, fact.name
+    if is_fact(oid):
+        schema, name = _PG_CATALOG, facts().types[oid].name
     else:
         row = next((r for r in session.system.catalog_rows("pg_type") if r[0] == oid), None)
         if row is None:

@@ -123,6 +123,14 @@ def terminate_backend(session: EvalSession, pid: int, timeout: int = 0) -> bool:
     return _may_signal(session, pid, "terminate") and session.system.terminate_backend(pid)
 
 
+def log_memory(session: EvalSession, pid: int) -> bool:
+    """SQL's ``pg_log_backend_memory_contexts``: the log gets what the session has; false with a warning where there is no such session."""
+    if session.system.log_memory(pid):
+        return True
+    session.system.warn(f"PID {pid} is not a PostgreSQL server process")
+    return False
+
+
 def xid_age(session: EvalSession, xid: int) -> int:
     """SQL's ``age(xid)``: how many transactions ago, in the circle of 32 bits; special xids are as old as can be."""
     if xid < 3:
@@ -153,6 +161,12 @@ def filenode(session: EvalSession, oid: int) -> int | None:
     """SQL's ``pg_relation_filenode``: the oid itself where something is stored, else NULL."""
     relation = session.catalog.relation_by_oid(oid)
     return oid if relation is not None and relation.kind in FILED else None
+
+
+def filenode_relation(session: EvalSession, tablespace: int, node: int) -> int | None:
+    """SQL's ``pg_filenode_relation``: the relation whose ``pg_relation_filenode`` this is; all are in pg_default (0: the database's tablespace)."""
+    known = node and tablespace in (0, _TABLESPACES["pg_default"]) and filenode(session, node) == node
+    return node if known else None
 
 
 def filepath(session: EvalSession, oid: int) -> str | None:
@@ -495,6 +509,9 @@ def _register() -> None:
     session_form("pg_notification_queue_usage()", lambda session: session.system.channels.queue_usage)
     session_form("pg_relation_filenode(regclass)", filenode)
     session_form("pg_relation_filepath(regclass)", filepath)
+    session_form("pg_filenode_relation(oid,oid)", filenode_relation)
+    session_form("pg_log_backend_memory_contexts(int4)", log_memory)
+    session_form("pg_config()", lambda session: session.system.catalog_rows("pg_config"))
     session_form("pg_relation_is_publishable(regclass)", is_publishable)
     session_form("pg_relation_is_updatable(regclass,bool)", is_updatable)
     session_form("pg_column_is_updatable(regclass,int2,bool)", column_is_updatable)

@@ -47,7 +47,7 @@ from planner.rights import (
     languages,
     restricted_functions,
 )
-from planner.typefacts import FIRST_USER_OID
+from planner.typefacts import is_fact
 from planner.walk import walk
 
 SUPERUSER_OID = 10
@@ -155,9 +155,7 @@ def _type(session: EvalSession, wanted: Any) -> Asked | None:
     made = session.rights_catalog.type_by_oid(oid)
     if made is not None:
         return lambda rights, letters, option: rights.type(made, option=option)
-    if (oid >= FIRST_USER_OID or oid not in facts().types) and session.rights_catalog.row_type_relation(
-        oid
-    ) is None:
+    if not is_fact(oid) and session.rights_catalog.row_type_relation(oid) is None:
         return None
     return _public(SUPERUSER_OID, "U")
 

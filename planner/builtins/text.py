@@ -227,11 +227,6 @@ def varchar_to_length(s: str, typmod: int, explicit: bool) -> str:
     return str(apply(1043, s, typmod, explicit))
 
 
-def to_ascii(s: str) -> str:
-    """SQL's ``to_ascii`` is defined for single-byte encodings only."""
-    raise SqlError("0A000", "encoding conversion from UTF8 to ASCII not supported")
-
-
 def unistr(s: str) -> str:
     r"""Resolve ``\XXXX``, ``\+XXXXXX``, ``\uXXXX`` and ``\UXXXXXXXX`` escapes."""
     out: list[str] = []
@@ -336,11 +331,11 @@ def fields(s: str, separator: str | None, null: str | None) -> list[str | None]:
 def _register() -> None:
     python = REGISTRY.python
     python("textcat(text,text)", concatenated)
-    for name in ("upper", "lower", "initcap", "reverse", "md5", "unistr", "to_ascii"):
+    for name in ("upper", "lower", "initcap", "reverse", "md5", "unistr"):
         function = {
             "upper": upper, "lower": lower, "initcap": initcap, "reverse": long.reversed_text,
             "md5": _md5,
-            "unistr": unistr, "to_ascii": to_ascii,
+            "unistr": unistr,
         }[name]  # fmt: skip
         python(f"{name}(text)", function)
     for name in ("length", "char_length", "character_length", "textlen"):

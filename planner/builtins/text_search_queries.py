@@ -26,7 +26,7 @@ _SORTED_AT_ONCE: Final = 4096
 _Entries = Iterator[tuple[str, int, int]]
 
 
-def _waiting(work: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+def waiting(work: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
     """Return the function that begins ``work``, and has the executor wait for what is not done at once."""
 
     def run(session: EvalSession, *args: Any) -> Any:
@@ -91,7 +91,7 @@ _FUNCTIONS: Final[dict[str, Callable[..., Coroutine[Any, Any, Any]]]] = {
 
 def _register() -> None:
     for signature, work in _FUNCTIONS.items():
-        REGISTRY.python(signature, _waiting(work), needs_session=True)
+        REGISTRY.python(signature, waiting(work), needs_session=True)
 
 
 _register()

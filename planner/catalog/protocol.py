@@ -161,10 +161,8 @@ class SystemCatalog(Catalog, Protocol):
 
 def row_type_named(catalog: Catalog, schema: str, name: str) -> tuple[RelationDef, int] | None:
     """Return the relation whose rows' type, or the array type over it, is called ``schema.name``, and the oid of that type."""
-    for wanted, after in ((name, 1), (name.removeprefix("_"), 2)):
-        relation = catalog.relation(schema, wanted)
-        if relation is None or relation.kind not in ROW_TYPED or relation.virtual:
-            continue
-        if after == 1 or wanted != name:
-            return relation, relation.oid + after
-    return None
+    relation = catalog.relation(schema, name)
+    if relation is not None and relation.kind in ROW_TYPED:
+        return relation, relation.row_type
+    relation = catalog.relation(schema, name[1:]) if name.startswith("_") else None
+    return None if relation is None or relation.kind not in ROW_TYPED else (relation, relation.row_array)

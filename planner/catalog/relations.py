@@ -253,6 +253,8 @@ class RelationDef:
     keys_off: bool = False
     version: int = 0
     virtual: bool = False
+    # of a catalog relation: the oids of the type of its rows and of the array type over that; other relations' follow their own
+    row_oids: tuple[int, int] = (0, 0)
     view_sql: str = ""
     view_path: tuple[str, ...] = ()
     # relations a view reads
@@ -277,6 +279,16 @@ class RelationDef:
     foreign_options: Options = ()
     # what a publication would tell of old rows: d(efault), n(othing), f(ull), i(ndex); there are none
     replica_identity: Literal["d", "n", "f", "i"] = "d"
+
+    @property
+    def row_type(self) -> int:
+        """The oid of the type of its rows; sequences and indexes have none."""
+        return self.row_oids[0] or self.oid + 1
+
+    @property
+    def row_array(self) -> int:
+        """The oid of the array type over that."""
+        return self.row_oids[1] or self.oid + 2
 
     @property
     def stored(self) -> bool:

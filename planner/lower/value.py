@@ -22,7 +22,6 @@ from planner import facts as f
 from planner.errors import not_supported
 from planner.facts import facts
 from planner.lower.build import Node
-from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 
 MAX_PRECISION = 38
@@ -166,7 +165,7 @@ def kind_of(oid: int) -> str:
     if fact is not None and fact.kind in ("r", "m"):
         # some have bytes at their end that are not compared (``pgwire.codecs.ranges``)
         return "tailed" if range_type(oid).tailed else "bytes"
-    if fact is not None and fact.kind == "c" and oid >= FIRST_USER_OID:
+    if fact is not None and fact.kind == "c":
         return "tailed"
     raise not_supported(f"type {fact.name if fact else oid} in this executor")
 

@@ -98,7 +98,7 @@ class CatalogTypes:
     def _row_of(self, path: tuple[str, ...]) -> tuple[SqlType, Kind]:
         schema = path[-2] if len(path) > 1 else ""
         relation = self.context.relation(schema, path[-1])
-        if relation.virtual or relation.kind not in COLUMNED:
+        if relation.kind not in COLUMNED:
             raise not_supported(f"the row type of {relation.name}")
         oid = self.context.find_type(relation.schema, relation.name)
         if oid is None:

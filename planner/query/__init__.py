@@ -46,6 +46,7 @@ from planner.query.blocks import (
 from planner.query.changes import (
     Delete,
     Insert,
+    KeptChange,
     Merge,
     MergeAction,
     OnConflict,
@@ -186,6 +187,7 @@ __all__ = [
     "Join",
     "JoinKind",
     "JoinWritten",
+    "KeptChange",
     "Leaf",
     "LockStrength",
     "LockWait",

@@ -82,7 +82,7 @@ class Insert:
     The last of ``attnums`` may be ``filled``: by defaults that call functions, as ``source`` does, not by what the statement says.
     ``source`` None is DEFAULT VALUES. A ``Const``-free VALUES cell that was DEFAULT is already replaced
     by the default expression (or NULL). ``returning`` uses Var(range=0) for the row as stored.
-    ``ctes`` are those of the statement's WITH (``source`` refers to them at level 1).
+    WITH is part of ``source``. ``alias``: what the statement calls the table, "" for its name.
     """
 
     table: int
@@ -96,6 +96,7 @@ class Insert:
     through: ThroughViews | None = None
     row_checks: tuple[RowCheck, ...] = ()
     filled: frozenset[int] = frozenset()
+    alias: str = ""
 
     @property
     def given(self) -> tuple[int, ...]:
@@ -144,6 +145,21 @@ class Delete:
     through: ThroughViews | None = None
     leaves: tuple[int, ...] = ()
     current_of: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptChange:
+    """UPDATE or DELETE as the body of a function keeps it, to be printed: nothing is computed by it.
+
+    Range 0 of ``shown`` is the table, the others are those of FROM or USING. Its targets are what RETURNING gives, then the values of
+    SET. ``assigned``: of each of these the columns, several for a sub-select of as many; NULL for DEFAULT, which ``defaults`` numbers.
+    """
+
+    kind: Literal["update", "delete"]
+    table: int
+    shown: Select
+    assigned: tuple[tuple[int, ...], ...] = ()
+    defaults: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,8 @@ class Range:
     written: Written = field(default=PLAIN, compare=False)
     # of a relation or view in a function's body: whoever runs the statement needs the rights to it
     invoker: bool = field(default=False, compare=False)
+    # of such a body by BEGIN ATOMIC or RETURN: its names were looked up when it was made, so nobody needs USAGE of its schema
+    looked_up: bool = field(default=False, compare=False)
     # in a view's condition, of a change through it: the view, as which it is read (``planner.bind.readers``)
     within: int = field(default=0, compare=False)
 

@@ -239,6 +239,7 @@ def _several(
         parent=item.oid,
         asked=item.used,
         invoker=item.invoker,
+        looked_up=item.looked_up,
         within=item.within,
     )
     return replace(query, ranges=tuple(ranges))

@@ -26,6 +26,9 @@ __all__ = ["postgres"]
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*/*.sql"))
 ALSO = re.compile(r"^-- also: (\w+)$", re.MULTILINE)
+STATEMENT = re.compile(
+    r"(?:\$\$.*?\$\$|\bbegin atomic\b.*?\bend(?=;(?:\n|$))|[^;])+", re.DOTALL | re.IGNORECASE
+)
 AS_OF = re.compile(r"^-- as of: (\d+)\.(\d+)$", re.MULTILINE)
 PINNED = [(path, executor) for path in SCRIPTS for executor in ALSO.findall(path.read_text())]
 RUNS = [
@@ -63,9 +66,9 @@ FIELDS = {
 
 
 def statements(path: Path) -> list[str]:
-    """Return a script's statements; one line may hold several, and what stands between $$ and $$ is kept together."""
+    """Return a script's statements; one line may hold several, and what stands between $$ and $$, or BEGIN ATOMIC and END at a line's end, is kept together."""
     lines = [line for line in path.read_text().splitlines() if not line.startswith("--")]
-    found = re.findall(r"(?:\$\$.*?\$\$|[^;])+", "\n".join(lines), re.DOTALL)
+    found = STATEMENT.findall("\n".join(lines))
     return [s.strip() for s in found if s.strip()]
 
 

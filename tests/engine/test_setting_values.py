@@ -93,7 +93,6 @@ REFUSED = [
     ("timezone_abbreviations", "", "22023", 'could not read time zone file "": Is a directory', None, None),
     ("timezone_abbreviations", "India", "0A000", 'setting "timezone_abbreviations" to "India" is not supported', None, None),
     ("lc_time", "de_DE.UTF-8", "0A000", 'setting "lc_time" to "de_DE.UTF-8" is not supported', None, None),
-    ("quote_all_identifiers", "on", "0A000", 'setting "quote_all_identifiers" to "on" is not supported', None, None),
     ("plpgsql.extra_errors", "a b", "22023", None, "List syntax is invalid.", None),
     ("plpgsql.extra_errors", "all, too_many_rows", "22023", None, 'Key word "all" cannot be combined with other key words.', None),
 ]  # fmt: skip

@@ -55,6 +55,7 @@ class Session:
         self.explicit_search_path = ("public",)
         self.closed_schemas: frozenset[str] = frozenset()
         self.escapes = False
+        self.quotes_all = False
         self.transaction_time_us = self.statement_time_us = 1_700_000_000_000_000
 
     def random(self) -> float:

@@ -22,7 +22,6 @@ create view v13 as select j.e, j.h from (cs() join generate_series(1, 2) s on tr
 create view v14 as select y.h from x, unnest(c) y(g, h);
 create view v15 as select y.g from vx, unnest(c) y(g, h);
 create view v16 as select * from v11;
-create function ft(w t[]) returns int begin atomic select n from unnest(w) q(m, n); end;
 create function fc() returns setof int begin atomic select g from cs() q(g, h); end;
 create view v17 as select fc();
 create table p(a int);
@@ -31,6 +30,7 @@ create policy p2 on p using (exists (select from cs() q(m, n) where n = 'x'));
 create policy t1 on t using (exists (select from ts() q(m, n) where n = 2) and a > 0);
 create policy t2 on t using (exists (select from ts() q(m, n) where m = 1));
 create policy p3 on x using (exists (select from unnest(c) q(m, n) where m = 1));
+create function ft(w t[]) returns int begin atomic select n from unnest(w) q(m, n); end;
 alter table t add column c int;
 alter type ct add attribute s int;
 select * from v01; select * from v02; select * from v03; select * from v04; select * from v05; select * from v11; select * from v12; select * from v13; select * from v17;
