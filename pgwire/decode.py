@@ -84,7 +84,7 @@ def _cstring(data: bytes, start: int, stop: int, read: Read = utf8) -> tuple[str
     return (read(data[start:end]) if end > start else ""), end + 1
 
 
-def _finish(pos: int, stop: int) -> None:
+def finish(pos: int, stop: int) -> None:
     """Check that the payload ended where reading ended."""
     if pos != stop:
         raise RemoteProtocolError(_TRAILING if pos < stop else _NO_DATA_LEFT)
@@ -93,7 +93,7 @@ def _finish(pos: int, stop: int) -> None:
 def query(data: bytes, start: int, stop: int, read: Read = utf8) -> str:
     """Return the text of Query."""
     sql, pos = _cstring(data, start, stop, read)
-    _finish(pos, stop)
+    finish(pos, stop)
     return sql
 
 
@@ -104,7 +104,7 @@ def parse(data: bytes, start: int, stop: int, read: Read = utf8) -> tuple[str, s
     if stop - pos < 2:
         raise RemoteProtocolError(_NO_DATA_LEFT)
     count = _UINT16.unpack_from(data, pos)[0]
-    _finish(pos + 2 + 4 * count, stop)
+    finish(pos + 2 + 4 * count, stop)
     return name, sql, (struct.unpack_from(f">{count}I", data, pos + 2) if count else ())
 
 
@@ -160,7 +160,7 @@ def bind(
         result_formats = _PLAIN_FORMATS.get(data[pos:stop])
         if result_formats is None:
             result_formats, pos = _formats(data, pos, stop)
-            _finish(pos, stop)
+            finish(pos, stop)
     except ValueError:
         raise RemoteProtocolError(_NO_NUL) from None
     except struct.error:
@@ -177,7 +177,7 @@ def execute(data: bytes, start: int, stop: int, read: Read = utf8) -> tuple[str,
         portal, pos = "", start + 1
     else:
         portal, pos = _cstring(data, start, stop, read)
-        _finish(pos + 4, stop)
+        finish(pos + 4, stop)
     limit: int = _INT32.unpack_from(data, pos)[0]
     return portal, (limit if limit > 0 else 0)
 
@@ -206,7 +206,7 @@ def function_call(data: bytes, start: int, stop: int) -> tuple[int, tuple[int, .
             if pos > stop:
                 raise RemoteProtocolError(_NO_DATA_LEFT)
         result_format = _UINT16.unpack_from(data, pos)[0]
-        _finish(pos + 2, stop)
+        finish(pos + 2, stop)
     except struct.error:
         raise RemoteProtocolError(_NO_DATA_LEFT) from None
     return oid, formats, args, result_format
@@ -221,7 +221,7 @@ def named(data: bytes, start: int, stop: int, message: str, read: Read = utf8) -
         name = ""
     else:
         name, pos = _cstring(data, start + 1, stop, read)
-        _finish(pos, stop)
+        finish(pos, stop)
     if subtype != 80 and subtype != 83:
         raise RemoteProtocolError(f"invalid {message} message subtype {subtype}")
     return subtype, name
@@ -229,7 +229,7 @@ def named(data: bytes, start: int, stop: int, message: str, read: Read = utf8) -
 
 def nothing(data: bytes, start: int, stop: int) -> None:
     """Check the empty payload of Flush, Sync and CopyDone."""
-    _finish(start, stop)
+    finish(start, stop)
 
 
 def startup(payload: bytes) -> tuple[int, m.FrontendMessage]:
@@ -338,7 +338,7 @@ def _strings(data: bytes, pos: int, count: int) -> tuple[str, ...]:
     for _ in range(count):
         text, pos = _cstring(data, pos, len(data))
         found.append(text)
-    _finish(pos, len(data))
+    finish(pos, len(data))
     return tuple(found)
 
 
@@ -365,7 +365,7 @@ def _row_description(data: bytes) -> m.RowDescription:
                 format=code,
             )
         )
-    _finish(pos, len(data))
+    finish(pos, len(data))
     return m.RowDescription(tuple(fields))
 
 
@@ -380,7 +380,7 @@ def _data_row(data: bytes) -> m.DataRow:
         else:
             values.append(data[pos : pos + length])
             pos += length
-    _finish(pos, len(data))
+    finish(pos, len(data))
     return m.DataRow(tuple(values))
 
 
@@ -415,7 +415,7 @@ def report(data: bytes) -> ErrorReport:
 
 def _copy_formats(data: bytes) -> tuple[int, tuple[int, ...]]:
     formats, pos = _formats(data, 1, len(data))
-    _finish(pos, len(data))
+    finish(pos, len(data))
     return data[0], formats
 
 

@@ -3,8 +3,9 @@
     Query, Parse, Bind, FunctionCall of LONG_BYTES or more ──> pieces of PIECE_BYTES, a turn of the loop between two ──> what ``decode`` gives
 
 A text grows in place (CPython extends a string that nobody else has), bytes in a ``BytesIO``, so a piece costs what it
-is long. What is not as it should be is left to ``decode``, which says so. Texts that are not UTF-8, from CONVERTED_BYTES on, are converted in
-a thread: that takes time linear in their length, in steps between which others run.
+is long. What is not as it should be ``decode`` says, given what is short of it. Texts that are not UTF-8, from CONVERTED_BYTES on, are converted here, too: that takes
+time linear in their length, and gives way in steps of the strand it runs on (``pgwire.give_way``). A thread would want the interpreter at the same time as
+all others, who would wait for it a switching interval each time.
 
 The reading is the backend's to wait for (``Backend.long_query`` and its like): it is part of the statement, which a cancel or time-out ends there, too.
 """
@@ -18,6 +19,8 @@ from io import BytesIO
 from typing import Final
 
 from pgwire import decode
+from pgwire.give_way import openly
+from pgwire.long_values import cut_bytes
 
 LONG_BYTES: Final = 1 << 20
 PIECE_BYTES: Final = 1 << 20  # half a millisecond
@@ -37,23 +40,24 @@ def is_long(size: int, read: decode.Read) -> bool:
 
 async def query(data: bytes, start: int, stop: int, read: decode.Read) -> str:
     """As ``decode.query``."""
-    if read is not decode.utf8:
-        return await asyncio.to_thread(decode.query, data, start, stop, read)
-    if await _nul(data, start, stop) != stop - 1:
-        return decode.query(data, start, stop, read)
-    return await _text(data, start, stop - 1)
+    end = await _nul(data, start, stop)
+    if end < 0:
+        return decode.query(b"?", 0, 1)  # says that the text does not end
+    text = await _text(data, start, end, read)
+    decode.finish(end + 1, stop)
+    return text
 
 
 async def parse(data: bytes, start: int, stop: int, read: decode.Read) -> tuple[str, str, tuple[int, ...]]:
     """As ``decode.parse``."""
-    if read is not decode.utf8:
-        return await asyncio.to_thread(decode.parse, data, start, stop, read)
     begin = await _nul(data, start, stop) + 1
+    name = await _text(data, start, begin - 1, read) if begin else ""
     end = await _nul(data, begin, stop) if begin else -1
     if end < 0:
-        return decode.parse(data, start, stop, read)
-    name, _, oids = decode.parse(short := data[start:begin] + data[end:stop], 0, len(short), read)
-    return name, await _text(data, begin, end), oids
+        return decode.parse(b"?", 0, 1)  # says that a text does not end
+    text = await _text(data, begin, end, read)
+    _, _, oids = decode.parse(short := b"\0" + data[end:stop], 0, len(short))
+    return name, text, oids
 
 
 async def bind(
@@ -127,8 +131,14 @@ async def _put_in(data: bytes, long: Places, values: list[bytes | None]) -> None
         values[number] = await _bytes(data, begin, end)
 
 
-async def _text(data: bytes, start: int, stop: int) -> str:
-    """Return the UTF-8 text of ``data[start:stop]``. Raises RemoteProtocolError 22021 where it is none."""
+async def _text(data: bytes, start: int, stop: int, read: decode.Read) -> str:
+    """Return the text of ``data[start:stop]``. Raises RemoteProtocolError 22021, 22P05 where it is none."""
+    if read is not decode.utf8:
+        return openly(lambda: read(cut_bytes(data, start, stop)))
+    return await _utf8_text(data, start, stop)
+
+
+async def _utf8_text(data: bytes, start: int, stop: int) -> str:
     view = memoryview(data)
     decoder = _UTF8()
     text = ""

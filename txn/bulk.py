@@ -305,16 +305,16 @@ async def _check(
     old_parts = tuple(part for part in view.parts(INFINITY) if part not in new_parts)
     hot = _hot_rows(view)
     overwritten = tuple(view.own.rows) if view.own is not None else ()
-    dead = [part.hidden(INFINITY) for part in old_parts]
+    hiding = [part.hiding(INFINITY) for part in old_parts]
 
     def compare() -> Key | None:
         new = [Run(part.file.sorted_keys(definition.index)) for part in new_parts]
         old: list[Run] = []
-        for part, ended in zip(old_parts, dead, strict=True):
+        for part, dead in zip(old_parts, hiding, strict=True):
             keys = part.file.sorted_keys(definition.index)
             if not definition.nulls_distinct or any(ranges_meet(keys, run.sorted) for run in new):
                 replaced = [p for row_id in overwritten for p in part.file.positions(row_id)]
-                old.append(Run(keys, ended, replaced))
+                old.append(Run(keys, dead(), replaced))
         return first_duplicate([*new, *old], definition)
 
     duplicate = await txn.core.offload(compare)

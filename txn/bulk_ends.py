@@ -29,7 +29,7 @@ from txn.columns import int64_array
 from txn.journal import note, undo_load
 from txn.mvcc.generation import StoreCorrupted
 from txn.mvcc.own_ends import Ended
-from txn.mvcc.parts import PartState
+from txn.mvcc.parts import Hiding, PartState
 from txn.mvcc.version import INFINITY
 from txn.records import EndedRows
 from txn.types import RowId
@@ -56,15 +56,14 @@ async def end_rows(txn: StoreTransaction, view: View, row_ids: Any) -> int:
         while generation.upkeep:  # it may be writing parts that no manifest names yet
             await asyncio.sleep(UPKEEP_POLL_S)
         txn.life.check_active()
-        generation.pinned += 1
-        txn.at_end.append(partial(_unpin, view))
+        txn.pin(generation)
         named = core.log.named_parts(view.shard)
         parts = own.without_ended(tuple(p for p in generation.parts if p.ref.name in named), INFINITY)
-        dead = [part.hidden(INFINITY) for part in parts]
+        hiding = [part.hiding(INFINITY) for part in parts]
         ids = int64_array(row_ids) if isinstance(row_ids, array) else row_ids
         # Some of the hot rows may be in parts as well: those whose older versions are still read by somebody.
         hot = [*own.rows, *generation.rows]
-        ended, rest = await core.offload(partial(_divide, ids, hot, parts, dead))
+        ended, rest = await core.offload(partial(_divide, ids, hot, parts, hiding))
         txn.life.check_active()
         if ended:
             own.end_rows(txn.statement, ended)
@@ -80,17 +79,13 @@ async def end_rows(txn: StoreTransaction, view: View, row_ids: Any) -> int:
     return count
 
 
-def _unpin(view: View) -> None:
-    view.generation.pinned -= 1
-
-
 def _divide(
-    ids: Any, hot: list[int], parts: Sequence[PartState], dead: Sequence[Any]
+    ids: Any, hot: list[int], parts: Sequence[PartState], hiding: Sequence[Hiding]
 ) -> tuple[dict[str, Ended], Any]:
     """Return what of ``ids`` ends in which part, and the ids of rows that are in none of them. In a thread.
 
-    ``hot``: rows with versions in memory or own intents, which are not looked for. ``dead``: per part the positions that
-    have ended.
+    ``hot``: rows with versions in memory or own intents, which are not looked for. ``hiding``: per part what computes the
+    positions that have ended.
     """
     ids = pc.unique(ids)
     ids = ids.take(pc.array_sort_indices(ids))
@@ -100,7 +95,7 @@ def _divide(
         ids, rest = ids.filter(pc.invert(in_memory)), ids.filter(in_memory)
     ended: dict[str, Ended] = {}
     found: list[Any] = []
-    for part, gone in zip(parts, dead, strict=True):
+    for part, dead in zip(parts, hiding, strict=True):
         there = part.file.row_ids()
         bounds = pc.min_max(there).as_py()
         low = pc.search_sorted(ids, pa.scalar(bounds["min"], pa.int64()), side="left").as_py()
@@ -108,6 +103,7 @@ def _divide(
         if low >= high:
             continue
         mask = pc.is_in(there, value_set=ids.slice(low, high - low))
+        gone = dead()
         if gone is not None:
             mask = pc.and_not(mask, _bits(gone, len(mask)))
         mask = pa.concat_arrays([mask]) if mask.offset else mask

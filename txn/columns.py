@@ -24,7 +24,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.huge_values import has_huge, is_huge, runs_of, shared
+from txn.huge_values import has_huge, is_huge, runs_of, shared, shared_slowly
 from txn.slices import Slice, at_once
 from txn.types import (
     ROW_MARK,
@@ -356,6 +356,8 @@ def _column_arrays_slowly(values: Sequence[Any], column: ShardColumn) -> Generat
 
 def _to_arrow_slowly(values: Sequence[Any], type_: PhysicalType) -> Generator[None, None, Any]:
     """Do what ``to_arrow`` does, some values between two yields: a list may have very many elements."""
+    if len(values) == 1 and type(values[0]) is str and is_huge(values[0]) and type_.kind == "text":
+        return (yield from shared_slowly(values[0], arrow_type(type_)))
     if len(values) <= AT_ONCE:
         return to_arrow(values, type_)
     made = []

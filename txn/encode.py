@@ -36,7 +36,7 @@ from msgspec import Raw
 from msgspec.msgpack import Ext
 
 from txn.errors import DamagedEntry, DamagedFile, UnknownFormat
-from txn.huge_values import SHARED_BYTES, bytes_of, is_huge
+from txn.huge_values import SHARED_BYTES, bytes_of, is_huge, utf8_pieces
 from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
 from txn.slices import Slice
 from txn.types import BoundedArray, Row, ShardId, ShardSpec, Timestamp, bounded, row_keeps_bounds
@@ -184,6 +184,17 @@ def _is_plain(writes: WriteSet) -> bool:
     return True
 
 
+def has_huge(writes: WriteSet) -> bool:
+    """Tell whether there is a value in a write set of few operations that takes long to be copied."""
+    for shard in writes.shards:
+        for op in shard.ops:
+            for value in op.values or ():
+                kind = value.__class__
+                if (kind is str or kind is bytes) and len(value) >= SHARED_BYTES:
+                    return True
+    return False
+
+
 def is_short(writes: WriteSet) -> bool:
     """Tell whether a write set is encoded in one go."""
     if (
@@ -196,8 +207,6 @@ def is_short(writes: WriteSet) -> bool:
         ops += len(shard.ops)
         if ops > CHUNK_OPS:
             return False
-        if ops <= FEW_OPS:
-            continue
         rows = [op.values for op in shard.ops if op.values]
         values += sum(map(len, rows))
         if values > CHUNK_VALUES:
@@ -223,7 +232,8 @@ def encode_write_set_slowly(writes: WriteSet) -> Iterator[Piece]:
     yield from _in_pieces(_encode(_disk_schema(change)) for change in writes.schema)
 
 
-def _op_pieces(op: RowOp) -> Iterator[Piece]:
+def _op_pieces(op: RowOp) -> Iterator[Piece | None]:
+    """Yield what an operation is encoded to, and None between steps of a millisecond that give nothing yet."""
     values = op.values
     for value in values or ():
         if (value.__class__ is str or value.__class__ is bytes) and len(value) >= SHARED_BYTES:
@@ -236,16 +246,28 @@ def _op_pieces(op: RowOp) -> Iterator[Piece]:
         if not is_huge(value) or disk_value(value) is not value:
             yield _encode(disk_value(value))
             continue
+        if type(value) is str and not value.isascii():
+            size = 0
+            for piece in utf8_pieces(value):
+                size += len(piece)
+                yield None
+            yield b"\xdb" + size.to_bytes(4, "big")
+            yield from utf8_pieces(value)
+            continue
         content = memoryview(bytes_of(value))
         yield (b"\xdb" if type(value) is str else b"\xc6") + len(content).to_bytes(4, "big")
         yield content
 
 
-def _in_pieces(encoded: Iterable[Piece]) -> Iterator[Piece]:
-    """Join what is encoded to pieces of a slice's work, or of ``PIECE_BYTES``; what has so much by itself is one."""
+def _in_pieces(encoded: Iterable[Piece | None]) -> Iterator[Piece]:
+    """Join what is encoded to pieces of a slice's work, or of ``PIECE_BYTES``; what has so much by itself is one. None ends a slice."""
     pause, size = Slice(CHUNK_OPS), 0
     piece: list[Piece] = []
     for one in encoded:
+        if one is None:
+            yield b"".join(piece)
+            piece, size = [], 0
+            continue
         if len(one) >= PIECE_BYTES and piece:
             yield b"".join(piece)
             piece, size = [], 0

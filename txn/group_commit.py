@@ -36,6 +36,7 @@ from txn.encode import (
     encode_entry,
     encode_write_set,
     encode_write_set_slowly,
+    has_huge,
     is_short,
     stamp_parts,
     written_shards,
@@ -194,7 +195,8 @@ class Committer:
         if size > FEW_OPS and self.weigh is not None:
             entries += self.weigh(writes)
         member = _Member(validate, writes, oracle, b"", future, refused, at=at, entries=entries)
-        if (size <= FEW_OPS and not writes.schema) or is_short(writes):
+        few = size <= FEW_OPS and not writes.schema
+        if not has_huge(writes) if few else is_short(writes):
             member.data = data = encode_write_set(writes)
             if len(data) <= SPILL_BYTES or self.spill is None:
                 self._enqueue(member)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
+from mmap import mmap
 from typing import Any, Final
 
 import pyarrow as pa
@@ -43,9 +44,36 @@ def bytes_of(value: str | bytes) -> Any:
     )  # Arrow's way to them would have Python keep them beside the characters
 
 
+def utf8_pieces(text: str) -> Iterator[bytes]:
+    """Yield the bytes of a huge text in UTF-8, a millisecond's work at a time."""
+    for at in range(0, len(text), _PIECE):
+        yield text[at : at + _PIECE].encode()
+
+
+_PIECE: Final = SHARED_BYTES
+
+
 def shared(value: str | bytes, type_: Any) -> Any:
     """Return a huge value as an array of one, which Arrow has not copied."""
-    data = bytes_of(value)
+    return _array_of(bytes_of(value), type_)
+
+
+def shared_slowly(text: str, type_: Any) -> Generator[None, None, Any]:
+    """As ``shared``, a millisecond's work between two yields where a text has other bytes in memory."""
+    if text.isascii():
+        return shared(text, type_)
+    size = 0
+    for piece in utf8_pieces(text):
+        size += len(piece)
+        yield
+    data = mmap(-1, size)  # whose pages are touched as they are written
+    for piece in utf8_pieces(text):
+        data.write(piece)
+        yield
+    return _array_of(pa.py_buffer(data), type_)
+
+
+def _array_of(data: Any, type_: Any) -> Any:
     return pa.Array.from_buffers(type_, 1, [None, pa.py_buffer(array("i", (0, data.size))), data])
 
 

@@ -267,11 +267,11 @@ class IndexBuild:
 
     async def _may_repeat(self, parts: Sequence[PartState]) -> bool:
         """Tell whether two rows of parts shared a key a moment ago: over whole columns, which leaves little to look into."""
-        dead = [part.hidden(INFINITY) for part in parts]
+        hiding = [part.hiding(INFINITY) for part in parts]
 
         def compare() -> Key | None:
             index = self.definition.index
-            runs = [Run(p.file.sorted_keys(index), ended) for p, ended in zip(parts, dead, strict=True)]
+            runs = [Run(p.file.sorted_keys(index), dead()) for p, dead in zip(parts, hiding, strict=True)]
             return first_duplicate(runs, self.definition, stopped=lambda: self._stopped) if runs else None
 
         return await self._in_thread(compare) is not None

@@ -12,6 +12,7 @@ one order for all transactions, and then compares in one tick; scans are compare
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
@@ -20,6 +21,7 @@ from txn.locks.granule import Granule
 from txn.locks.mode import IS, S
 from txn.mvcc.generation import Generation
 from txn.mvcc.keys import IndexKey, each
+from txn.mvcc.many_keys import NOT_JUDGED, Judged
 from txn.mvcc.version import INFINITY
 from txn.next_key import MAX_RANGE_KEYS, traverse
 from txn.scan_watch import Images, Predicate, ScanWatch, changed_for, image_at, load_changed, noted
@@ -54,16 +56,24 @@ class RangeRead(NamedTuple):
 class ReadSet:
     """The reads of one transaction at its read timestamp."""
 
-    __slots__ = ("_images", "_keys", "ranges", "scans")
+    __slots__ = ("_images", "_judged", "_keys", "ranges", "scans")
 
     def __init__(self) -> None:
         self._keys: dict[tuple[ShardId, IndexId, IndexKey], tuple[Key, Found]] = {}
         self.ranges: list[RangeRead] = []
         self.scans: dict[ShardId, list[Predicate | None]] = {}
         self._images: dict[ShardId, Images] = {}
+        self._judged: dict[tuple[ShardId, IndexId, IndexKey], Judged] = {}
 
-    def add_keys(self, view: View, index: IndexId, keys: Sequence[Key], rows: list[StoredRow]) -> None:
-        """Note keys that were looked up, with what was found."""
+    def add_keys(
+        self,
+        view: View,
+        index: IndexId,
+        keys: Sequence[Key],
+        rows: list[StoredRow],
+        under: dict[IndexKey, Found] | None = None,
+    ) -> None:
+        """Note keys that were looked up, with what was found. ``under``: which of the rows stand under which of them, where that has been told."""
         shard = view.shard
         if None in self.scans.get(shard, ()):
             return
@@ -73,8 +83,8 @@ class ReadSet:
             pairs: Found = [(row.row_id, row.begin) for row in rows]
             noted.setdefault((shard, index, make.of_key(keys[0])), (keys[0], pairs))
         else:
-            by_key: dict[IndexKey, Found] = {}
-            for row in rows:
+            by_key: dict[IndexKey, Found] = {} if under is None else under
+            for row in rows if under is None else ():
                 for ikey in each(make.of_row(row.values)):
                     by_key.setdefault(ikey, []).append((row.row_id, row.begin))
             for key in keys:
@@ -129,11 +139,20 @@ class ReadSet:
         return [(granule, mode) for _order, granule, mode in ordered]
 
     def load(self, core: Coordinator, read_ts: int) -> Steps[None]:
-        """Bring what ``check`` compares of scans into memory, because it may not wait."""
+        """Bring what ``check`` compares of scans into memory, because it may not wait, and look through rows with very many keys, because that takes long."""
         for shard, predicates in self.scans.items():
             generation = core.shards[shard].latest.generation
             if generation is not None and None not in predicates:
                 yield from load_changed(core, generation, read_ts, self._images.setdefault(shard, {}))
+        for place, (key, _found) in self._keys.items():
+            shard, index, _ikey = place
+            generation = core.shards[shard].latest.generation
+            if generation is None or generation.last_change <= read_ts:
+                continue
+            made = generation.indexes.get(index)
+            if made is not None and made.make.long is not None:
+                for _ in generation.judge(index, key, INFINITY, self._judged.setdefault(place, {})):
+                    yield asyncio.sleep(0)
 
     def check(self, core: Coordinator, read_ts: int) -> None:
         """Raise WriteConflict unless everything is still as it was at ``read_ts``. Under the locks; one tick."""
@@ -160,12 +179,13 @@ class ReadSet:
                 )
                 if met is None or [(found.row_id, found.begin) for found in met.rows] != read.found:
                     raise _conflict(Cause.RANGE_READ, core, read_ts, shard, generation, read.index_id)
-        for (shard, index, _ikey), (key, before) in self._keys.items():
+        for place, (key, before) in self._keys.items():
+            shard, index, _ikey = place
             generation = shards[shard].latest.generation
             if generation is None:
                 raise _conflict(Cause.KEY_READ, core, read_ts, shard, generation)
             if generation.last_change > read_ts:
-                current = generation.identities(index, key, INFINITY)
+                current = generation.identities(index, key, INFINITY, self._judged.get(place, NOT_JUDGED))
                 if current != sorted(before):
                     raise _conflict(
                         Cause.KEY_READ, core, read_ts, shard, generation, index, key, before, current

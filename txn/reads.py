@@ -16,11 +16,13 @@ from txn.mvcc.generation import Cold
 from txn.mvcc.index import bounds_of
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.keys import IndexKey
+from txn.mvcc.many_keys import NOT_JUDGED, Judged, Known, held
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY, Version
 from txn.next_key import Found, lock_range
 from txn.scan_watch import Predicate
 from txn.scans import unlocked_scans
+from txn.slices import Slice
 from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardId, StoredRow, Timestamp
 from txn.view import Steps, View, make_ready
 
@@ -170,7 +172,9 @@ def _lookup(
         view = txn.view(shard)
         rows = yield from read_keys(txn, view, index, keys)
         if txn.keeps_reads:
-            txn.read_set().add_keys(view, index, keys, rows)
+            long = view.generation.indexes[index].make.long
+            under = (yield from _under(view, index, keys, rows)) if long and len(keys) > 1 else None
+            txn.read_set().add_keys(view, index, keys, rows, under)
         return rows
     mode = row_mode(for_update) if for_update else S
     owner = txn.owner
@@ -202,7 +206,10 @@ def _lookup(
         # The keys are locked, so no row enters; those that are there may change until they are locked, too.
         waited = False
         for key in keys:
-            for row_id, _begin in view.generation.identities(index, key, INFINITY):
+            judged: Judged = {}
+            for _ in view.generation.judge(index, key, INFINITY, judged):
+                yield asyncio.sleep(0)
+            for row_id, _begin in view.generation.identities(index, key, INFINITY, judged):
                 wait = acquire(owner, (shard, row_id), mode)
                 if wait is not None:
                     waited = True
@@ -250,24 +257,28 @@ def read_keys(
     statement = txn.statement
     padding = view.padding
     width = padding.width
+    make = generation.indexes[index].make
+    if len(keys) > 1:
+        keys = list({make.of_key(key): key for key in keys}.values())
+    judged: Sequence[Known] = ()
+    if make.long is not None:
+        judged = yield from _judged(view, index, keys, ts, statement)
+    # From here on nobody else runs: what is hot by now, and what of the rest is in these parts, is all there is.
     parts = generation.parts_at(ts) if own is None else view.parts(statement, ts)
     out: list[StoredRow | None] = []
     missing: list[tuple[int, RowId, Cold]] = []
-    if len(keys) > 1:
-        of_key = generation.indexes[index].make.of_key
-        keys = list({of_key(key): key for key in keys}.values())
-    for key in keys:
+    for number, key in enumerate(keys):
+        known = judged[number] if judged else NOT_JUDGED
         found: dict[RowId, Version] = {}
         cold: dict[RowId, Cold] = {}
-        generation.find(index, key, ts, found, cold, parts, own is not None and bool(own.parts))
+        generation.find(index, key, ts, found, cold, parts, own is not None and bool(own.parts), known)
         mine: list[tuple[RowId, Row]] = []
         if own is not None and own.rows:
             for row_id in [r for r in found if own.hides(r, statement)]:
                 del found[row_id]
             for row_id in [r for r in cold if own.hides(r, statement)]:
                 del cold[row_id]
-            ikey = generation.indexes[index].make.of_key(key)
-            mine = list(own.rows_with(index, ikey, statement))
+            mine = list(own.rows_with(index, make.of_key(key), statement, known))
         if not cold and not mine:
             ids: Iterable[RowId] = found if len(found) < 2 else sorted(found)
             for row_id in ids:
@@ -292,6 +303,40 @@ def read_keys(
     if len(keys) > 1 and generation.indexes[index].definition.inverted:
         return list({row.row_id: row for row in out if row is not None}.values())  # it may have several
     return out  # type: ignore[return-value]  # no gap is left
+
+
+def _judged(view: View, index: IndexId, keys: Sequence[Key], ts: int, statement: int) -> Steps[list[Known]]:
+    """Return for each key of an inverted index which of the rows with several versions, and of the own ones, have it."""
+    own, generation = view.own, view.generation
+    of_key = generation.indexes[index].make.of_key
+    out: list[Known] = []
+    for key in keys:
+        found: Judged = {}
+        for _ in generation.judge(index, key, ts, found):
+            yield asyncio.sleep(0)
+        for _ in own.judge(index, of_key(key), statement, found) if own is not None and own.rows else ():
+            yield asyncio.sleep(0)
+        out.append(found)
+    return out
+
+
+def _under(
+    view: View, index: IndexId, keys: Sequence[Key], rows: Sequence[StoredRow]
+) -> Steps[dict[IndexKey, list[tuple[RowId, int]]]]:
+    """Return which of the rows stand under which of the keys of an inverted index."""
+    make = view.generation.indexes[index].make
+    wanted = frozenset(map(make.of_key, keys))
+    found: dict[IndexKey, list[tuple[RowId, int]]] = {}
+    pause = Slice(CHUNK_ROWS)
+    for row in rows:
+        with held([make.long] if make.long else (), row.values) as making:
+            for _ in making:
+                yield asyncio.sleep(0)
+            for ikey in wanted & make.of_row(row.values):
+                found.setdefault(ikey, []).append((row.row_id, row.begin))
+        if pause.over():
+            yield asyncio.sleep(0)
+    return found
 
 
 def stored(view: View, row_id: RowId, version: Version) -> StoredRow:

@@ -129,8 +129,7 @@ def alter(txn: StoreTransaction, spec: ShardSpec) -> Steps[None]:
     generation = view.generation
     while generation.flushing:
         yield asyncio.sleep(FLUSH_POLL_S)  # upkeep writes parts without the new indexes
-    generation.pinned += 1
-    txn.at_end.append(lambda: _unpin(generation))
+    txn.pin(generation)
     builds = txn.core.builds
     built = [
         (build, i) for i in spec.indexes
@@ -175,10 +174,6 @@ def alter(txn: StoreTransaction, spec: ShardSpec) -> Steps[None]:
             yield txn.core.log.build_sidecar(part.ref, spec, definition.index)
     for definition in checked:
         yield from _check_no_duplicates(txn, changed, definition)
-
-
-def _unpin(generation: Generation) -> None:
-    generation.pinned -= 1
 
 
 def _rebuild_own(txn: StoreTransaction, view: View) -> None:

@@ -168,7 +168,8 @@ def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
         begins = None
         if part.needs_begins(at.ts):
             begins = (yield part.file.read_arrow([])).column("s_begin").combine_chunks()
-        hidden = part.hidden(at.ts, extra.get(part.ref.name, ()), begins)
+        hiding = part.hiding(at.ts, extra.get(part.ref.name, ()), begins)
+        hidden = (yield txn.core.offload(hiding)) if hiding.large else hiding()
         parts.append(SnapshotPart(part.ref, hidden, part.file.row_bytes))
     return Snapshot(spec, Timestamp(at.ts), tuple(parts), hot, held)
 

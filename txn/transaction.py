@@ -88,6 +88,7 @@ class StoreTransaction:
         deferred: unique indexes that are checked later.
         reads_so_far: what it has read before its first write; None if nothing.
         scans: what it has scanned without locks since; None if nothing.
+        pins: generations that upkeep leaves alone until it has ended, each once; None if there are none.
         commit_ts: where it asked to commit. everywhere: its commit is one of all timelines.
         urgent: it begins to write even when others have to wait for memory.
         callbacks: called with the commit timestamp when it is readable. at_end: called when it has ended, either way.
@@ -95,7 +96,7 @@ class StoreTransaction:
 
     __slots__ = (
         "at_end", "callbacks", "calls", "commit_ts", "core", "deferred", "everywhere", "excepted", "glimpsed", "hold", "id", "journal", "last_statement", "life",
-        "others", "own", "owner", "read_only", "read_ts", "reads_so_far", "scans", "schema_states", "session", "statement",
+        "others", "own", "owner", "pins", "read_only", "read_ts", "reads_so_far", "scans", "schema_states", "session", "statement",
         "timeline", "urgent", "views", "writing",
     )  # fmt: skip
 
@@ -145,6 +146,7 @@ class StoreTransaction:
         self.journal: list[tuple[OwnWrites, RowId] | Callable[[], object]] = []
         self.calls: list[int] | None = None
         self.at_end: list[Callable[[], None]] = []
+        self.pins: set[Generation] | None = None
         self.callbacks: list[Callable[[Timestamp], None]] = []
         self.reads_so_far: ReadSet | None = None
         self.glimpsed: dict[ShardId, ShardSpec] | None = None  # schemas seen without a lock, while writing
@@ -591,6 +593,20 @@ class StoreTransaction:
     def on_end(self, callback: Callable[[], None]) -> None:
         """See ``txn.api``."""
         self.at_end.append(callback)
+
+    def pin(self, generation: Generation) -> None:
+        """Have upkeep leave a generation alone until the transaction has ended, however often it is asked for that."""
+        if self.pins is None:
+            self.pins = set()
+            self.at_end.append(self._unpin)
+        if generation not in self.pins:
+            self.pins.add(generation)
+            generation.pinned += 1
+
+    def _unpin(self) -> None:
+        for generation in self.pins or ():
+            generation.pinned -= 1
+        self.pins = None
 
     def on_applied(self, callback: Callable[[Timestamp], None]) -> None:
         """See ``txn.api``."""

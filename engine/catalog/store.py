@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -37,7 +38,8 @@ from engine.catalog.user_types import register, register_rows_of
 from engine.eager import settle
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import STORED_TEXT
-from pgwire.give_way import between
+from pgwire.give_way import between, openly
+from pgwire.long_values import joined_bytes
 from planner.catalog import (
     AclDef,
     ColumnDef,
@@ -148,7 +150,7 @@ def encode(item: Stored) -> bytes:
     if isinstance(item, RelationDef):
         item = replace(item, columns=tuple(_portable(c) for c in item.columns))
     elif isinstance(item, TypeDef) and len(item.labels) > MANY:
-        item = replace(item, labels=cast(Any, _list_of(item.labels)))
+        return _with_many_labels(item)
     return bytes([FORMAT]) + msgspec.msgpack.encode(item)
 
 
@@ -156,13 +158,19 @@ MANY: Final = 512
 """Labels of an enum that are encoded in one call of C."""
 
 
-def _list_of(entries: Sequence[Any]) -> msgspec.Raw:
-    """Return what stands for a long list in what is encoded: it has been encoded already, entry by entry, letting others run where it may."""
-    made = bytearray(b"\xdd" + len(entries).to_bytes(4, "big"))  # msgpack's array 32
-    for entry in entries:
-        made += _encode(entry)
+def _with_many_labels(item: TypeDef) -> bytes:
+    """As ``encode``, of an enum of many labels, which are encoded some at a time and put in, letting others run where it may."""
+    pieces: list[bytes] = []
+    for mark in (number.to_bytes(8, "big") for number in count()):  # stands for them
+        pieces = msgspec.msgpack.encode(replace(item, labels=cast(Any, msgspec.Raw(mark)))).split(mark)
+        if len(pieces) == 2:
+            break
+    before, after = pieces
+    parts = [bytes([FORMAT]), before, b"\xdd", len(item.labels).to_bytes(4, "big")]  # msgpack's array 32
+    for at in range(0, len(item.labels), MANY):
+        parts.append(b"".join(map(_encode, item.labels[at : at + MANY])))
         between()
-    return msgspec.Raw(made)
+    return openly(joined_bytes, [*parts, after])
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode

@@ -15,6 +15,7 @@ from pgwire.codecs.composite import Attribute, RowShape
 from pgwire.codecs.ranges import RangeType
 from pgwire.codecs.register import order_of, register_domain, register_enum, register_range, register_row
 from pgwire.codecs.user_types import EnumLabels
+from pgwire.give_way import paced
 from planner.catalog import RelationDef, RowType, TypeDef
 from planner.domains import know_domain, plain_type
 from planner.facts import TypeFact, facts, register_type
@@ -173,15 +174,23 @@ def with_enums(
 
 
 def with_unsafe_labels(
-    known: Mapping[int, EnumLabels], changed: Iterable[TypeDef], added: Collection[int]
+    known: Mapping[int, EnumLabels],
+    changed: Iterable[TypeDef],
+    added: Collection[int],
+    before: Mapping[int, EnumLabels],
 ) -> Mapping[int, EnumLabels]:
     """Return ``known`` with the labels of enums among ``changed`` unsafe whose oid is in ``added``; the same object where there is none.
 
-    As in PostgreSQL the labels of CREATE TYPE are safe at once, those of ALTER TYPE are not, even of a type that is as new.
+    As in PostgreSQL the labels of CREATE TYPE are safe at once, those of ALTER TYPE are not, even of a type that is as new. ``before``: what was made of
+    the same labels earlier; it is taken over.
     """
     marked: dict[int, EnumLabels] = {}
     for type_ in changed:
-        unsafe = frozenset(label.label for label in type_.labels if label.oid in added)
+        found = before.get(type_.oid)
+        if found is not None and found.labels is type_.labels and found.name == type_.name:
+            marked[type_.oid] = found
+            continue
+        unsafe = frozenset(label.label for label in paced(type_.labels) if label.oid in added)
         if unsafe:
             marked[type_.oid] = EnumLabels(type_.name, type_.labels, unsafe)
     return {**known, **marked} if marked else known

@@ -30,7 +30,7 @@ from engine.eager import settle
 from engine.reads.caches import PlanCaches
 from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import BLOCK, IMPLICIT
-from pgwire.codecs.user_types import UserTypes
+from pgwire.codecs.user_types import EnumLabels, UserTypes
 from pgwire.give_way import between, openly, paced, spaced
 from planner.catalog import RelationDef, TypeDef
 from planner.errors import SqlError
@@ -60,7 +60,7 @@ class CatalogView:
     """
 
     __slots__ = (
-        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_own_plans", "_seen", "_session", "_space", "_unsafe", "_used", "_within", "added_labels", "locks",
+        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_marked", "_own_plans", "_seen", "_session", "_space", "_unsafe", "_used", "_within", "added_labels", "locks",
         "own_changes",
     )  # fmt: skip
 
@@ -80,6 +80,7 @@ class CatalogView:
         ] = {}  # versions of the relations that were read before the first write, by oid
         self._ddl_staged = False
         self._unsafe = False  # labels of what is seen are not to be used yet
+        self._marked: Mapping[int, EnumLabels] = {}  # the last that had unsafe labels, by their type
         self.added_labels: set[int] = set()  # oids of labels that the transaction has added to enums
         self._own_plans: PlanCaches | None = None
         self.own_changes: _Changes = {}
@@ -159,6 +160,7 @@ class CatalogView:
             self._ddl_staged = False
             self.own_changes = {}
             self.added_labels.clear()
+            self._marked = {}
             self._own_plans = None
             self.locks.clear()
 
@@ -223,8 +225,9 @@ class CatalogView:
         types = [item for item in self.own_changes.values() if isinstance(item, TypeDef)]
         if types and self.added_labels:
             seen = self._seen.codec_types
-            enums = with_unsafe_labels(seen.enums, types, self.added_labels)
+            enums = with_unsafe_labels(seen.enums, types, self.added_labels, self._marked)
             if enums is not seen.enums:
+                self._marked = {oid: known for oid, known in enums.items() if known.unsafe}
                 self._seen.codec_types = UserTypes(enums, seen.row, seen.space)
                 self._unsafe = True
 
@@ -357,7 +360,7 @@ class CatalogView:
         version = self._db.next_catalog_version()
         self._seen = openly(self._seen.with_changes, puts, deletes, version, paced)
         between()
-        self._mark_labels()
+        openly(self._mark_labels)
         if not self._ddl_staged:
             self._ddl_staged = True
             txn.on_applied(self._publish)

@@ -30,6 +30,7 @@ from engine.catalog.stored import PG_LARGEOBJECT_OID, CommentDef, Stored, row_ar
 from engine.catalog.user_types import register, register_rows_of
 from engine.ddl.rewrite import FewOrMore
 from engine.eager import settle
+from pgwire.give_way import spaced
 from planner.catalog import (
     AclDef,
     AggregateDef,
@@ -91,15 +92,15 @@ async def copied(session: Session, space: Space) -> Copy:
 
     Left out are sources (they go on feeding the template's tables; in the copy those are ordinary ones) and temporary tables.
     """
-    own = [item for key, item in space.catalog.items.items() if not is_shared(key[0])]
-    own = [item for item in own if not isinstance(item, SourceDef) and not _is_temporary(item)]
+    own = [item for key, item in spaced(space.catalog.items.items()) if not is_shared(key[0])]
+    own = [item for item in spaced(own) if not isinstance(item, SourceDef) and not _is_temporary(item)]
     oids = Oids()
-    for first, count in sorted(chain.from_iterable(map(_oids_of, own))):
+    for first, count in spaced(sorted(chain.from_iterable(map(_oids_of, spaced(own))))):
         await session.db.oids_ready(count)
         oids.add(first, session.db.allocate_oids(count), count)
     made: list[Stored] = []
     pairs: list[tuple[RelationDef, RelationDef]] = []
-    for item in sorted(own, key=_made_in_order):  # a domain after what it is over
+    for item in spaced(sorted(own, key=_made_in_order), 1):  # a domain after what it is over
         new = _renumbered(item, oids, session.db.next_catalog_version)
         made.append(new)
         if isinstance(item, RelationDef) and isinstance(new, RelationDef):
@@ -107,7 +108,7 @@ async def copied(session: Session, space: Space) -> Copy:
             if new.kind in ROW_TYPED:
                 type_owners.own(new)
                 register_rows_of(row_type_oid(new.oid), row_array_oid(new.oid))
-    for new in made:
+    for new in spaced(made, 1):
         if isinstance(new, TypeDef):
             register(new)  # tables are stored by its codec
     _refuse_names_within(own)
@@ -168,7 +169,7 @@ def _refuse_names_within(own: Sequence[Stored]) -> None:
     """Raise 0A000 where columns hold composite values that name objects by their oids, which would have to be rewritten, too."""
     attributes: dict[int, Sequence[ColumnDef]] = {}
     over: dict[int, int] = {}
-    for item in own:
+    for item in spaced(own):
         if isinstance(item, TypeDef):
             if item.kind == "c":
                 attributes[item.oid], over[item.array_oid] = item.attributes, item.oid
@@ -178,7 +179,7 @@ def _refuse_names_within(own: Sequence[Stored]) -> None:
             attributes[row_type_oid(item.oid)] = item.columns
             over[row_array_oid(item.oid)] = row_type_oid(item.oid)
 
-    for item in own:
+    for item in spaced(own):
         if isinstance(item, RelationDef) and item.stored:
             for column in item.stored_columns:
                 if _names_objects(column.declared.oid, attributes, over):
@@ -270,7 +271,7 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
         case TypeDef():
             parts = [item.oid, item.array_oid]
             parts += [item.relation_oid] if item.kind == "c" else []
-            parts += [label.oid for label in item.labels]
+            parts += [label.oid for label in spaced(item.labels)]
             parts += [check.oid for check in item.checks]
             yield from ((oid, 1) for oid in parts)
         case (
@@ -294,7 +295,7 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
                 oid=oids[item.oid],
                 array_oid=oids[item.array_oid],
                 schema_oid=oids[item.schema_oid],
-                labels=tuple(replace(label, oid=oids[label.oid]) for label in item.labels),
+                labels=tuple(replace(label, oid=oids[label.oid]) for label in spaced(item.labels)),
                 base=oids[item.base],
                 attributes=tuple(_column(attribute, oids) for attribute in item.attributes),
                 relation_oid=oids[item.relation_oid],

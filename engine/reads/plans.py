@@ -18,8 +18,9 @@ from typing import Any, TypeAlias
 
 from engine.catalog.state import CatalogSnapshot
 from engine.reads.by_text import ByText, TextKey
-from engine.reads.weight import shared_weight, weight_of
+from engine.reads.weight import HEAVY, shared_weight, weight_of
 from pgwire.give_way import openly
+from pgwire.release import mind
 from planner.bind.locking import never_waits, statement_name
 from planner.evaluate import Env, Shared, compile_expr
 from planner.query import Delete, Insert, Merge, OutputColumn, Update
@@ -141,6 +142,7 @@ class Plan:
     __slots__ = (
         "_stable",
         "_text",
+        "_tree",
         "alone",
         "as_of",
         "basis",
@@ -209,6 +211,8 @@ class Plan:
         # what it takes beside its text, in characters
         found = [catalog.relation_by_oid(oid) for oid, _ in bound.versions]
         self.weight = weight_of(bound.statement, [len(relation.columns) for relation in found if relation])
+        if self.weight > HEAVY:
+            self._tree = mind([bound.statement])  # freed in slices once the plan has gone
         self.shared = shared_weight(catalog)  # and what it has in common with other plans
         timelines = _timelines(bound, self.tables, catalog)
         # the one that it is about, "" where none: its tables', but for most DDL, which is about all

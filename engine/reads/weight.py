@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from engine.catalog.state import CatalogSnapshot
 from engine.reads.by_text import Shared
-from pgwire.give_way import give_way
+from pgwire.give_way import give_way, opening
 from planner.query import QueryBase, Range
 from planner.walk import walk
 
@@ -24,7 +24,8 @@ OF_NODE: Final = 4
 OF_COLUMN: Final = 8
 USUAL: Final = 1000
 """What is not counted: nearly all plans are smaller, and their texts tell of them."""
-
+HEAVY: Final = 40_000
+"""Of a tree that takes milliseconds to be freed."""
 
 OF_PLACE: Final = 0.4
 """Of an object of the catalog in one of its dictionaries: some 36 bytes."""
@@ -36,6 +37,7 @@ def shared_weight(catalog: CatalogSnapshot) -> Shared:
     return Shared(catalog.version, int(OF_PLACE * places))
 
 
+@opening
 def weight_of(statement: Any, widths: Iterable[int]) -> int:
     """Return the characters that a statement's plan counts for beside its text. ``widths``: numbers of columns of the tables that it is about."""
     size = OF_COLUMN * sum(widths)

@@ -124,9 +124,11 @@ def missing(character: str, target: str) -> DataError:
     return untranslatable("UTF8", character.encode("utf-8", "surrogatepass"), target)
 
 
-def first_fault(encoding: Encoding, data: bytes, known: Callable[[bytes], object]) -> DataError:
-    """Return the error of bytes that did not decode: of the first character that is none, or that ``known`` refuses."""
-    at = steps = 0
+def first_fault(
+    encoding: Encoding, data: bytes, known: Callable[[bytes], object], start: int = 0
+) -> DataError:
+    """Return the error of bytes that did not decode: of the first character that is none, or that ``known`` refuses; all before ``start`` are known."""
+    at, steps = start, 0
     while at < len(data):
         steps += 1
         if not steps % PACE:
@@ -202,7 +204,7 @@ class SingleByte:
 
     def decode(self, data: bytes) -> str:
         """See ``Encoding``."""
-        if b"\0" in data:
+        if long.find(data, b"\0") >= 0:
             raise first_fault(self, data, lambda one: one.decode(self._codec))
         try:
             return long.joined([piece.decode(self._codec) for piece in long.byte_pieces(data)])
@@ -218,7 +220,7 @@ class SingleByte:
 
     def verify(self, data: bytes) -> None:
         """See ``Encoding``: any byte but NUL is a character, known or not."""
-        if b"\0" in data:
+        if long.find(data, b"\0") >= 0:
             raise invalid(self.name, b"\0")
 
     def length(self, data: bytes, at: int) -> int:

@@ -21,7 +21,8 @@ from typing import Final, TypeAlias
 
 from pgwire.codecs.encodings import Encoding, first_fault, invalid, missing
 from pgwire.give_way import give_way, paced_iter
-from pgwire.long_values import byte_pieces, decoded, encoded, joined, joined_bytes, pieces
+from pgwire.long_values import byte_pieces, decoded, encoded, find, joined, joined_bytes, pieces
+from pgwire.release import release
 
 Rule: TypeAlias = Callable[[bytes, int], int]
 """Bytes and an offset to the number of bytes of a character; see ``Encoding``."""
@@ -151,7 +152,7 @@ class _Ruled:
 
     def verify(self, data: bytes) -> None:
         """See ``Encoding``."""
-        if data.isascii() and b"\0" not in data:
+        if data.isascii() and find(data, b"\0") < 0:
             return
         at, length, steps = 0, self.length, 0
         while at < len(data):
@@ -176,7 +177,7 @@ class _Direct(_Ruled):
     def decode(self, data: bytes) -> str:
         """See ``Encoding``."""
         try:
-            if b"\0" not in data:
+            if find(data, b"\0") < 0:
                 reader = codecs.getincrementaldecoder(self._codec)()
                 parts = [reader.decode(piece) for piece in byte_pieces(data, 16 * STEP)]
                 return joined([*parts, reader.decode(b"", True)])
@@ -311,17 +312,20 @@ class _Table(_Ruled):
 
     def decode(self, data: bytes) -> str:
         """See ``Encoding``."""
-        if data.isascii() and b"\0" not in data:
+        if data.isascii() and find(data, b"\0") < 0:
             return decoded(data)
+        parts: list[str] = []
+        known = 0  # how many bytes have been read
+        found = self._cut.finditer(data)
         try:
-            parts: list[str] = []
-            units = (match[0] for match in self._cut.finditer(data))
-            while some := "".join(map(self._means.__getitem__, islice(units, STEP))):
-                parts.append(some)
+            while some := list(islice(found, STEP)):
+                parts.append("".join([self._means[match[0]] for match in some]))
+                known = some[-1].end()
                 give_way()
-            return joined(parts)
         except KeyError:
-            raise first_fault(self, data, self._means.__getitem__) from None
+            release(parts)
+            raise first_fault(self, data, self._means.__getitem__, known) from None
+        return joined(parts)
 
     def encode(self, text: str) -> bytes:
         """See ``Encoding``."""

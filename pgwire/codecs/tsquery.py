@@ -116,9 +116,8 @@ def pack(items: Sequence[Item]) -> bytes:
             open_.append((distance, 1 if item.kind == NOT else 2))
             continue
         assert isinstance(item, Word)
-        data = item.text.encode("utf-8")
-        if len(data) > MAX_LEXEME_BYTES:
-            raise DataError("54000", f"word is too long in tsquery: {item.text!r}")
+        if len(item.text) > MAX_LEXEME_BYTES or len(data := item.text.encode("utf-8")) > MAX_LEXEME_BYTES:
+            raise DataError("54000", quoting("word is too long in tsquery: ", item.text))
         used += len(data) + 1
         key += b"\1" + struct.pack(">I", 2**31 - 1 - checksum(data)) + data + b"\0"
         tail.append(item.weights | item.prefix << 4)

@@ -22,7 +22,7 @@ from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.text import int_of
 from pgwire.give_way import PACE, give_way, paced, paced_iter
 from pgwire.kept import LONG, kept
-from pgwire.long_values import encoded, in_order, joined_up, run_end
+from pgwire.long_values import in_order, joined_up, run_end, utf8_length
 from pgwire.release import release
 
 Places: TypeAlias = tuple[int, ...]
@@ -273,7 +273,7 @@ def parse(text: str) -> bytes:
     used = 0
     while (word := scanner.next()) is not None:
         give_way()
-        length = len(encoded(word[0]))
+        length = utf8_length(word[0])
         if length > MAX_LEXEME_BYTES:
             raise DataError("54000", f"word is too long ({length} bytes, max {MAX_LEXEME_BYTES} bytes)")
         used += length

@@ -23,6 +23,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import paced
+from pgwire.long_dicts import gathered
 
 if TYPE_CHECKING:
     from pgwire.codecs.settings import CodecSettings
@@ -56,6 +57,10 @@ class EnumLabels:
     _by_rank: dict[int, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     _by_label: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    def __reduce__(self) -> tuple[type[EnumLabels], tuple[str, Sequence[Label], frozenset[str]]]:
+        """Be pickled without what is found again."""
+        return EnumLabels, (self.name, self.labels, self.unsafe)
+
     def label_of(self, rank: int) -> str | None:
         """Return the label of a rank, if there is one."""
         return (self._by_rank or self._ranks()).get(rank)
@@ -65,13 +70,14 @@ class EnumLabels:
         return (self._by_label or self._names()).get(label)
 
     def _ranks(self) -> dict[int, str]:
-        found = {label.rank: label.label for label in paced(self.labels)}
-        self._by_rank.update(found)  # at once: others may have asked meanwhile
+        found: dict[int, str] = gathered((label.rank, label.label) for label in paced(self.labels))
+        object.__setattr__(self, "_by_rank", found)  # all at once: others may have asked meanwhile
         return found
 
     def _names(self) -> dict[str, int]:
-        found = {label.label: label.rank for label in paced(self.labels) if label.label not in self.unsafe}
-        self._by_label.update(found)
+        labels = ((one.label, one.rank) for one in paced(self.labels) if one.label not in self.unsafe)
+        found: dict[str, int] = gathered(labels)
+        object.__setattr__(self, "_by_label", found)
         return found
 
     def check(self, label: str) -> None:

@@ -15,7 +15,7 @@ from planner import statements as st
 from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.options import check_storage_options, option_text
-from planner.bind.stored import check_stored_query, with_oids
+from planner.bind.stored import stored_query
 from planner.bind.table_parts import (
     creation_schema,
     persistence_of,
@@ -25,7 +25,6 @@ from planner.bind.updatable import obstacle_to_check
 from planner.bind.utility import owner_name
 from planner.catalog.relation_kinds import TRUNCATED
 from planner.collations import COLLATE_HINT, query_collations, type_collation
-from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
 from planner.facts import CID
 from planner.query import Expr, OutputColumn, QueryExpr, RelationRange, SubqueryRange
@@ -113,8 +112,7 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
         check_checkable(query)
     depends = relations_named(query)
     temporary = any(_is_temporary(context, oid) for oid in depends)
-    sql = deparse_query(with_oids(context, query), names=names)
-    check_stored_query(context, sql, query)
+    sql = stored_query(context, query, names)
     return st.CreateView(
         schema="pg_temp" if temporary and not node.relation.schema else schema,
         name=node.relation.name,

@@ -15,11 +15,10 @@ from planner.bind.context import BindContext
 from planner.bind.ddl import relations_named
 from planner.bind.options import check_storage_options
 from planner.bind.query import bind_query, bind_view
-from planner.bind.stored import check_stored_query, with_oids
+from planner.bind.stored import stored_query
 from planner.bind.table import columns_of_query
 from planner.bind.table_parts import check_access_method, check_tablespace, creation_schema, persistence_of
 from planner.catalog.relation_kinds import STORING
-from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
 from planner.query import QueryExpr
 
@@ -48,8 +47,7 @@ def bind_create(context: BindContext, node: ast.CreateTableAs) -> st.CreateMater
         raise SqlError("42501", "cannot create temporary table within security-restricted operation")
     columns = columns_of_query(context, node, query)
     names = [column.name for column in columns]
-    sql = deparse_query(with_oids(context, query), names=names)
-    check_stored_query(context, sql, query)
+    sql = stored_query(context, query, names)
     return st.CreateMaterializedView(
         schema=schema,
         name=node.relation.name,

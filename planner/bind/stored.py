@@ -20,6 +20,7 @@ from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from pgwire.codecs.user_types import latest_row
 from pgwire.give_way import give_way
 from pgwire.kept import kept
+from pgwire.release import release_all
 from planner import ast
 from planner.bind.context import BindContext, make_context
 from planner.bind.expr import bind_kept
@@ -434,21 +435,33 @@ def rebase_readable_view(view: RelationDef, before: Catalog, after: Catalog) -> 
     return deparse_query(renamed(query, after), names=[column.name for column in view.columns])
 
 
-def check_stored_query(context: BindContext, sql: str, query: QueryExpr) -> None:
-    """Raise SqlError 0A000 where a query's stored text does not mean the query: better now than whenever it is read."""
+def stored_query(context: BindContext, query: QueryExpr, names: Sequence[str]) -> str:
+    """Return the text that a query is stored as, its columns called ``names``.
+
+    Raises SqlError 0A000 where the text does not mean the query: better now than whenever it is read. The trees that are made for that are freed in slices.
+    """
     from planner.bind.query import bind_view
 
-    view = RelationDef(
-        oid=0, schema_oid=0, schema="", name="", kind="v", view_sql=sql, view_path=context.search_path
-    )
+    trees: list[QueryExpr] = [with_oids(context, query)]
     try:
-        again = bind_view(stored_context(context.catalog, sql, context.search_path), view)
-    except SqlError as error:
-        if error.sqlstate == "42P17":  # nested too deeply: so it is in PostgreSQL
-            raise
-        raise not_supported(f"storing a query that would be read with an error ({error.message})") from error
-    if not _one_meaning(with_oids(context, query), again):
-        raise not_supported("storing a query that would be read as another one")
+        sql = deparse_query(trees[0], names=names)
+        view = RelationDef(
+            oid=0, schema_oid=0, schema="", name="", kind="v", view_sql=sql, view_path=context.search_path
+        )
+        try:
+            trees.append(bind_view(stored_context(context.catalog, sql, context.search_path), view))
+        except SqlError as error:
+            # nested too deeply: so it is in PostgreSQL
+            if error.sqlstate == "42P17" or error.ends_statement:
+                raise
+            raise not_supported(
+                f"storing a query that would be read with an error ({error.message})"
+            ) from error
+        if not _one_meaning(*trees):
+            raise not_supported("storing a query that would be read as another one")
+        return sql
+    finally:
+        release_all(trees)
 
 
 # What ranges, columns and fields are called, printed with names of their own where two have one, and what is noted of them.

@@ -21,7 +21,7 @@ MAX_NAME_BYTES = 63
 
 def bind_create_enum(context: BindContext, node: ast.CreateEnum) -> st.CreateEnum:
     """CREATE TYPE ... AS ENUM. Raises SqlError 3F000, 42602 (a label that is too long)."""
-    for label in node.labels:
+    for label in paced(node.labels):
         check_label(label)
     return st.CreateEnum(
         schema=creation_schema_of(context, node.name), name=node.name[-1], labels=node.labels

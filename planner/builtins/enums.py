@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from bisect import bisect_left, bisect_right
+from operator import attrgetter
+from typing import Any, Final
 
+from pgwire.give_way import paced
 from planner.builtins.compare_sql import comparison
 from planner.builtins.hash import hash_uint32, signed
 from planner.builtins.registry import REGISTRY
@@ -23,49 +26,52 @@ def _enum(session: EvalSession, types: Types) -> TypeDef:
     return made
 
 
-def _ranks(session: EvalSession, types: Types) -> list[int]:
-    """Return its ranks in order."""
-    return [label.rank for label in _enum(session, types).labels]
+_rank: Final = attrgetter("rank")
 
 
-def _usable(session: EvalSession, types: Types, ranks: list[int]) -> list[int]:
-    """Return ranks of the type's values. Raises DataError 55P04 where one was added by the running transaction."""
+def _between(
+    session: EvalSession, types: Types, low: int | None = None, high: int | None = None
+) -> tuple[int, ...]:
+    """Return the ranks of its labels from ``low`` to ``high``, in order. Raises DataError 55P04 where one was added by the running transaction."""
+    labels = _enum(session, types).labels
+    start = 0 if low is None else bisect_left(labels, low, key=_rank)
+    stop = len(labels) if high is None else bisect_right(labels, high, key=_rank)
+    return _usable(session, types, [label.rank for label in paced(labels[start:stop])])
+
+
+def _usable(session: EvalSession, types: Types, ranks: list[int]) -> tuple[int, ...]:
     known = session.codec_settings.types
     labels = None if known is None else known.enums.get(types[0])
     if labels is not None and labels.unsafe:
-        for rank in ranks:
+        for rank in paced(ranks):
             labels.check(labels.label_of(rank) or "")
-    return ranks
+    return tuple(ranks)
 
 
 def _end(index: int) -> Any:
     def end(session: EvalSession, _value: int | None, *, types: Types) -> int:
-        ranks = _ranks(session, types)
-        if not ranks:
-            raise SqlError("55000", f"enum {_enum(session, types).name} contains no values")
-        return _usable(session, types, [ranks[index]])[0]
+        made = _enum(session, types)
+        if not made.labels:
+            raise SqlError("55000", f"enum {made.name} contains no values")
+        return _usable(session, types, [made.labels[index].rank])[0]
 
     return end
 
 
 def enum_range(session: EvalSession, low: int | None, high: int | None, *, types: Types) -> tuple[int, ...]:
     """Return the values from ``low`` to ``high``, NULL for no bound."""
-    wanted = [
-        rank
-        for rank in _ranks(session, types)
-        if (low is None or rank >= low) and (high is None or rank <= high)
-    ]
-    return tuple(_usable(session, types, wanted))
+    return _between(session, types, low, high)
 
 
 def enum_range_all(session: EvalSession, _value: int | None, *, types: Types) -> tuple[int, ...]:
     """Return all values of the type."""
-    return tuple(_usable(session, types, _ranks(session, types)))
+    return _between(session, types)
 
 
 def _label_oid(session: EvalSession, types: Types, rank: int) -> int:
     """Return what a value is hashed by: the oid of its label."""
-    return next(label.oid for label in _enum(session, types).labels if label.rank == rank)
+    labels = _enum(session, types).labels
+    return labels[bisect_left(labels, rank, key=_rank)].oid
 
 
 def hash_enum(session: EvalSession, value: int, *, types: Types) -> int:

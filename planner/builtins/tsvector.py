@@ -23,7 +23,7 @@ from pgwire.codecs.tsvector import (
 from pgwire.give_way import paced, paced_iter
 from pgwire.long_arrays import gathered, tupled
 from pgwire.long_sets import distinct
-from pgwire.long_values import in_order
+from pgwire.long_values import in_order, utf8_length
 from pgwire.release import release
 from planner.builtins.compare import register_comparisons
 from planner.builtins.compare_sql import comparison
@@ -114,7 +114,7 @@ def from_array(lexemes: Any) -> bytes:
             raise SqlError("22004", "lexeme array may not contain nulls")
         if not lexeme:
             raise SqlError("2200F", "lexeme array may not contain empty strings")
-        if (length := len(lexeme.encode("utf-8"))) > MAX_LEXEME_BYTES:
+        if (length := utf8_length(lexeme)) > MAX_LEXEME_BYTES:
             raise SqlError("54000", f"word is too long ({length} bytes, max {MAX_LEXEME_BYTES} bytes)")
     return merged((lexeme, ()) for lexeme in found)
 

@@ -6,7 +6,10 @@ Reading text is strict as PostgreSQL is: the text is matched first, because the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planner import facts as f
+from planner.catalog import EnumLabel
 from planner.errors import not_supported
 from planner.facts import facts
 from planner.lower import build as b
@@ -69,16 +72,25 @@ def _invalid(d: Dialect, type_name: str, text: Node) -> Node:
     return d.failing("22P02", message)
 
 
+MOST_LABELS = 2000
+"""Labels of an enum that is read or printed by a CASE with an arm for each."""
+
+
+def _labels(d: Dialect, oid: int) -> Sequence[EnumLabel]:
+    """Return the labels of an enum. Raises SqlError 0A000 where there are too many to be looked through for each value."""
+    found = d.labels(oid)
+    if len(found) > MOST_LABELS:
+        raise not_supported(f"the text of an enum of more than {MOST_LABELS} labels in this executor")
+    return found
+
+
 def _read_enum(d: Dialect, node: Node, oid: int) -> Node:
     def body(x: Node) -> Node:
         quoted = b.fn(
             "concat", b.string(f'invalid input value for enum {format_type(oid)}: "'), x, b.string('"')
         )
-        return b.case(
-            [(b.is_null(x), b.null())]
-            + [(b.op("=", x, b.string(i.label)), d.literal(i.rank, "int64")) for i in d.labels(oid)],
-            d.failing("22P02", quoted),
-        )
+        arms = [(b.op("=", x, b.string(i.label)), d.literal(i.rank, "int64")) for i in _labels(d, oid)]
+        return b.case([(b.is_null(x), b.null()), *arms], d.failing("22P02", quoted))
 
     return d.let([node], body)
 
@@ -169,7 +181,7 @@ def to_text(d: Dialect, value: Val) -> Node:
         def label(x: Node) -> Node:
             arms = [
                 (b.op("=", x, d.literal(i.rank, "int64")), b.string(i.label))
-                for i in d.labels(value.type.oid)
+                for i in _labels(d, value.type.oid)
             ]
             return b.case([(b.is_null(x), b.null()), *arms])
 

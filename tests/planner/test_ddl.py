@@ -8,7 +8,7 @@ import pytest
 
 from pgwire.oids import REGTYPE, REGTYPE_ARRAY
 from planner import statements as st
-from planner.bind import bind_check, deparse_check, rebase_view
+from planner.bind import bind_check, deparse_check, rebase_view, stored
 from planner.bind.naming import choose_name
 from planner.bind.stored import stored_default
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef
@@ -148,6 +148,32 @@ def test_what_is_not_supported_is_named(sql: str, construct: str) -> None:
 
 
 # --- views and indexes ------------------------------------------------------------------------------
+
+
+def test_trees_of_a_stored_query_are_freed_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    released: list[int] = []
+    monkeypatch.setattr(stored, "release_all", lambda trees: released.append(len(trees)))
+    for sql in (
+        "CREATE VIEW w AS SELECT a + 1 AS b FROM t",
+        "CREATE MATERIALIZED VIEW w AS SELECT a + 1 AS b FROM t",
+    ):
+        bind(sql, CATALOG)
+    assert released == [2, 2], "the one that is printed, and the one that is read again"
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "told"), [("53200", "53200"), ("57014", "57014"), ("42P17", "42P17"), ("42703", "0A000")]
+)
+def test_what_ends_a_statement_is_told_while_its_query_is_read_again(
+    monkeypatch: pytest.MonkeyPatch, sqlstate: str, told: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise SqlError(sqlstate, "refused")
+
+    monkeypatch.setattr("planner.bind.query.bind_view", refuse)
+    with pytest.raises(SqlError) as failure:
+        bind("CREATE VIEW w AS SELECT 1 AS a", CATALOG)
+    assert failure.value.sqlstate == told
 
 
 def test_a_view_keeps_qualified_text_and_what_it_depends_on() -> None:

@@ -499,3 +499,22 @@ def test_a_loaded_row_that_the_same_transaction_changes_survives_merges_and_late
 
     with tiny_limits():
         run(body)
+
+
+def test_a_transaction_pins_a_generation_once_however_often_it_alters_it() -> None:
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store, [(1, 10, "a")])
+        generation = store.core.shards[SHARD].latest.generation
+        for ends in (lambda txn: txn.commit(), lambda txn: txn.rollback()):
+            txn = store.begin()
+            await now(txn.begin_write([SHARD]))
+            for version in range(2, 40):
+                await now(txn.alter_shard(with_column(version)))
+            assert generation.pinned == 1
+            assert len(txn.at_end) == 1, "what is called when it is readable, all in one turn"
+            await now(ends(txn))
+            assert generation.pinned == 0
+        await store.close()
+
+    run(go)

@@ -16,11 +16,12 @@ from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows, spec
 from txn import coordinator, group_commit, writes
 from txn.errors import CommitUnknown, WriteConflict
+from txn.huge_values import SHARED_BYTES
 from txn.mvcc import applying, vacuum
 from txn.mvcc.eviction import dismantle
 from txn.mvcc.generation import Generation
 from txn.persist.memory import MemoryDisk
-from txn.records import RowOp
+from txn.records import RowOp, WriteSet
 from txn.store import ShardStore
 from txn.types import KeyRange, RowId, Timestamp
 
@@ -414,3 +415,35 @@ def test_a_generation_that_nobody_reads_is_freed_in_slices() -> None:
         left = next(steps, "end") != "end"
         most = max(most, before - getallocatedblocks())
     assert most < 40_000
+
+
+def test_one_row_with_a_huge_value_is_encoded_piece_by_piece() -> None:
+    def at_once(writes: WriteSet) -> bytes:
+        raise AssertionError("60 MB would be copied in one turn")
+
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store, [(1, 10, "a")])
+        text = "é" * (3 * SHARED_BYTES)
+        for start in ("insert", "update"):
+            txn = store.begin()
+            await now(txn.begin_write([SHARD]))
+            if start == "insert":
+                await now(txn.insert(SHARD, [(2, 20, text)]))
+            else:
+                (row,) = await now(txn.lookup(SHARD, BY_K, [(2,)]))
+                await now(txn.update(SHARD, [(row.row_id, (2, 21, text))]))
+            with mock.patch.object(group_commit, "encode_write_set", at_once):
+                await now(txn.commit())
+        reader = store.begin(read_only=True)
+        (row,) = await now(reader.lookup(SHARD, BY_K, [(2,)]))
+        assert row.values == (2, 21, text)
+        reader.rollback()
+        await store.flush()
+        reader = store.begin(read_only=True)
+        (row,) = await now(reader.lookup(SHARD, BY_K, [(2,)]))
+        assert row.values == (2, 21, text)
+        reader.rollback()
+        await store.close()
+
+    run(go)

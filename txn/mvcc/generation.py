@@ -26,7 +26,7 @@ from txn.errors import DamagedFile
 from txn.mvcc.hotlog import IN_PART, HotLog, Segment
 from txn.mvcc.index import HotIndex, bounds_of
 from txn.mvcc.keys import KeyMaker
-from txn.mvcc.many_keys import LongValues
+from txn.mvcc.many_keys import NOT_JUDGED, Judged, Known, LongValues, is_long
 from txn.mvcc.parts import PartState, mask_of
 from txn.mvcc.version import Version, at
 from txn.records import EndedRows, RowOp
@@ -135,11 +135,12 @@ class Generation:
         cold: dict[RowId, Cold],
         parts: tuple[PartState, ...] | None = None,
         own_parts: bool = False,
+        judged: Known = NOT_JUDGED,
     ) -> None:
         """Collect the versions visible at ``ts`` whose key in an index equals ``key`` (full; NULL equals NULL).
 
         ``parts``: those to look at, by default this generation's at ``ts``. ``own_parts``: some are the reader's own, and
-        may hold a unique key that a hot row has, which the reader has deleted.
+        may hold a unique key that a hot row has, which the reader has deleted. ``judged``: what ``judge`` has found of this key.
         """
         index = self.indexes[index_id]
         ikey = index.make.of_key(key)
@@ -159,10 +160,17 @@ class Generation:
                 values = version.values
                 if values is None:
                     continue
-                if inverted and version is head and version.older is None and row_id != index.entering:
-                    found[row_id] = version  # type: ignore[index]  # whose entry it is: its keys, which may be very many, are not made
-                    hit = True
-                    continue
+                if inverted:
+                    if version is head and version.older is None and row_id != index.entering:
+                        found[row_id] = version  # type: ignore[index]  # whose entry it is: its keys, which may be very many, are not made
+                        hit = True
+                        continue
+                    known = judged.get(id(version))
+                    if known is not None:
+                        if known[1]:
+                            found[row_id] = version  # type: ignore[index]
+                            hit = True
+                        continue
                 key_now = of_row(values if len(values) >= width else padding.pad(values))
                 if key_now == ikey or (key_now.__class__ is frozenset and ikey in key_now):
                     found[row_id] = version  # type: ignore[index]  # RowId(...) would be a call a row
@@ -177,11 +185,36 @@ class Generation:
                         if row_id not in found:
                             cold[row_id] = (part, position)
 
-    def identities(self, index_id: IndexId, key: Key, ts: int) -> list[tuple[RowId, int]]:
+    def judge(self, index_id: IndexId, key: Key, ts: int, judged: Judged) -> Iterator[None]:
+        """Look ahead for ``find`` whether versions have a key of an inverted index, a slice between two yields.
+
+        A row with several versions stands under the keys of each: all keys of the one that is visible are gone through, which may be very many.
+        """
+        index = self.indexes[index_id]
+        long = index.make.long
+        ids = index.entries.get(index.make.of_key(key)) if long is not None else None
+        if long is None or ids is None:
+            return
+        ikey = index.make.of_key(key)
+        for row_id in (ids,) if isinstance(ids, int) else list(ids):
+            head = self.rows.get(RowId(row_id))
+            version = at(head, ts)
+            if version is None or version.values is None or id(version) in judged:
+                continue
+            if version is head and version.older is None and row_id != index.entering:
+                continue
+            values = self.padded(version.values)
+            value = values[long.position]
+            if value is not None and is_long(value):
+                judged[id(version)] = version, (yield from long.looked(values, ikey))
+
+    def identities(
+        self, index_id: IndexId, key: Key, ts: int, judged: Known = NOT_JUDGED
+    ) -> list[tuple[RowId, int]]:
         """Return (row id, begin) of the versions ``find`` would collect, sorted; never touches row values."""
         found: dict[RowId, Version] = {}
         cold: dict[RowId, Cold] = {}
-        self.find(index_id, key, ts, found, cold)
+        self.find(index_id, key, ts, found, cold, judged=judged)
         out = [(row_id, version.begin) for row_id, version in found.items()]
         out.extend((row_id, part.begin(position)) for row_id, (part, position) in cold.items())
         out.sort()

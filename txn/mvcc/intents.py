@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from txn.mvcc.generation import Generation
 from txn.mvcc.index import HotIndex
 from txn.mvcc.keys import IndexKey, under
+from txn.mvcc.many_keys import NOT_JUDGED, Judged, Known, is_long
 from txn.mvcc.own_ends import Ended, OwnEnds
 from txn.mvcc.parts import PartState
 from txn.records import RowOp
@@ -116,16 +117,35 @@ class OwnWrites:
                     return  # somebody has begun anew, or the schema has changed
         self._filling.discard(index_id)
 
-    def rows_with(self, index_id: IndexId, key: IndexKey, statement: int) -> Iterator[tuple[RowId, Row]]:
-        """Yield own rows that a read in ``statement`` sees under a key."""
+    def judge(self, index_id: IndexId, key: IndexKey, statement: int, judged: Judged) -> Iterator[None]:
+        """Look ahead for ``rows_with`` whether own rows have a key of an inverted index (``Generation.judge``)."""
+        index = self.index(index_id)
+        long = index.make.long
+        if long is None:
+            return
+        for row_id in list(index.ids(key)):
+            intent = self.seen(RowId(row_id), statement)
+            if intent is None or intent.values is None or id(intent) in judged:
+                continue
+            value = intent.values[long.position]
+            if value is not None and is_long(value):
+                judged[id(intent)] = intent, (yield from long.looked(intent.values, key))
+
+    def rows_with(
+        self,
+        index_id: IndexId,
+        key: IndexKey,
+        statement: int,
+        judged: Known = NOT_JUDGED,
+    ) -> Iterator[tuple[RowId, Row]]:
+        """Yield own rows that a read in ``statement`` sees under a key. ``judged``: what ``judge`` has found of it."""
         index = self.index(index_id)
         for row_id in sorted(index.ids(key)):
             intent = self.seen(RowId(row_id), statement)
-            if (
-                intent is not None
-                and intent.values is not None
-                and under(index.make.of_row(intent.values), key)
-            ):
+            if intent is None or intent.values is None:
+                continue
+            known = judged.get(id(intent))
+            if under(index.make.of_row(intent.values), key) if known is None else known[1]:
                 yield RowId(row_id), intent.values
 
     def hides(self, row_id: RowId, statement: int) -> bool:

@@ -26,7 +26,7 @@ from typing import Any, Final, TypeAlias
 from txn.columns import NO_TAIL, bound_by_key, flatten_list, key_dims, nested, without_tail
 from txn.entries import document_entries, each_document_entry, entry_type
 from txn.intervals import node
-from txn.mvcc.many_keys import LongValues, gathered
+from txn.mvcc.many_keys import LongValues
 from txn.types import Key, PhysicalType, Row, ShardColumn, ShardIndex, bounded
 
 IndexKey: TypeAlias = Any
@@ -303,7 +303,7 @@ def _entries_of_row(
         def each_entry(value: Any) -> Iterator[IndexKey]:
             return each_document_entry(kind, value)
 
-    long = LongValues(position, lambda value: gathered(each_entry(value)))
+    long = LongValues(position, each_entry)
     known = long.known
 
     def of_row(row: Row) -> IndexKey:

@@ -2,6 +2,7 @@
 
     of_row(row)                         makes all keys in one call: 10 ms for 100,000 of them, 100 of a document
     held(…, row)            ─ slices ─► of_row(row) finds them within
+    LongValues.looked       ─ slices ─► whether one key is among them, none of which is kept
     HotIndex.enter_ahead    ─ slices ─► HotIndex.add(keys, row) finds that they are there
 
 What is entered ahead of its version is harmless: who looks a key up resolves the row to the version that it may see, and looks whether that one has the key.
@@ -9,7 +10,7 @@ What is entered ahead of its version is harmless: who looks a key up resolves th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
@@ -29,16 +30,21 @@ LONG: Final = 4096
 
 Slowly: TypeAlias = Generator[None, None, frozenset[Any]]
 
+Judged: TypeAlias = dict[int, tuple[Any, bool]]
+"""Whether versions or intents have a key that is looked up, by the identity of what is held here."""
+Known: TypeAlias = Mapping[int, tuple[Any, bool]]
+NOT_JUDGED: Final[Known] = {}
+
 
 class LongValues:
     """The keys of long values of one column, as long as somebody is about to need them."""
 
-    __slots__ = ("_slowly", "known", "position")
+    __slots__ = ("_each", "known", "position")
 
-    def __init__(self, position: int, slowly: Callable[[Any], Slowly]) -> None:
-        """``slowly``: makes the keys of one value, a slice between two yields."""
+    def __init__(self, position: int, each: Callable[[Any], Iterator[Any]]) -> None:
+        """``each``: yields the keys of one value, some of them repeatedly."""
         self.position = position
-        self._slowly = slowly
+        self._each = each
         self.known: dict[int, tuple[Any, frozenset[Any]]] = {}
         """By the identity of a value that is held here: it is nobody else's meanwhile."""
 
@@ -46,13 +52,30 @@ class LongValues:
         """Make the keys of a row whose value is long, unless they are there."""
         value = row[self.position]
         if value is not None and is_long(value) and id(value) not in self.known:
-            keys = yield from self._slowly(value)
+            keys = yield from gathered(self._each(value))
             self.known[id(value)] = (value, keys)
             yield
 
     def has(self, row: Row) -> bool:
         """Tell whether the keys of a row have been made."""
         return id(row[self.position]) in self.known
+
+    def looked(self, row: Row, wanted: Any) -> Generator[None, None, bool]:
+        """Return whether a row has a key, looked for a slice between two yields."""
+        value = row[self.position]
+        if value is None:
+            return False
+        known = self.known.get(id(value))
+        if known is not None:
+            return wanted in known[1]
+        keys = self._each(value)
+        pause = Slice(PARTS, look=1)
+        while part := list(islice(keys, AT_ONCE)):
+            if wanted in part:
+                return True
+            if pause.over():
+                yield
+        return False
 
     def forget(self, row: Row) -> None:
         """Nobody is about to need the keys of a row; who does makes them anew."""

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.mvcc.parts import PartState, sorted_positions
+from txn.mvcc.parts import AT_ONCE, Hiding, PartState, sorted_positions
 from txn.records import EndedRows
 from txn.types import RowId
 
@@ -74,8 +74,24 @@ class OwnEnds(PartState):
         """How many rows have ended."""
         return self._base.ended + int(self._mask.true_count)
 
-    def hidden(self, ts: int, extra: Sequence[int] = (), begins: Any = None) -> Any:
-        """Return the sorted Arrow int64 array of positions that the transaction does not see at ``ts``."""
+    def hiding(self, ts: int, extra: Sequence[int] = (), begins: Any = None) -> OwnHiding:
+        """Return what computes the positions that the transaction does not see at ``ts``."""
+        return OwnHiding(self._base.hiding(ts, extra, begins), self._mask)
+
+
+class OwnHiding(Hiding):
+    """``Hiding``, and what the transaction has ended itself."""
+
+    __slots__ = ("_base", "_mask")
+
+    def __init__(self, base: Hiding, mask: Any) -> None:
+        """``mask``: an Arrow boolean array over all positions."""
+        self._base = base
+        self._mask = mask
+        self.large = base.large or len(mask) > AT_ONCE
+
+    def __call__(self) -> Any:
+        """Return the sorted Arrow int64 array of positions."""
         mine = pc.indices_nonzero(self._mask).cast(pa.int64())
-        others = self._base.hidden(ts, extra, begins)
-        return mine if others is None else sorted_positions([others, mine])
+        others = self._base()
+        return mine if others is None else sorted_positions([others, mine], len(self._mask))

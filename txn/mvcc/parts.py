@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 _ARRAY_SHARE: Final = 16
 _ARRAY_ROWS: Final = 1024  # smaller parts keep a dict
+_SPARSE: Final = 64
+"""Rows of a part for each position from which on positions are sorted."""
+AT_ONCE: Final = 16_384
+"""Positions that are sorted on the event loop: about a millisecond."""
 
 
 class PartState:
@@ -39,10 +43,12 @@ class PartState:
     does not see is a prefix. ``committed`` False: a bulk load's part before its commit.
     """
 
-    __slots__ = ("_end_of", "_ends", "_positions", "_sorted", "_sorted_count", "_timestamps", "file", "ref")
+    __slots__ = ("_end_of", "_ends", "_positions", "_sorted", "_timestamps", "file", "ref")
 
     _end_of: Callable[[int], int | None]
     _ends: dict[int, int] | array[int]
+    _sorted: tuple[int, Any] | None
+    """The positions of the first so many ends, sorted."""
 
     def __init__(self, file: PartLike, ref: PartRef, ends: Iterable[tuple[int, int]] = ()) -> None:
         """``ends``: (position, end timestamp) pairs in any order."""
@@ -52,8 +58,7 @@ class PartState:
         self._end_of = self._ends.get
         self._positions: array[int] = array("q")
         self._timestamps: array[int] = array("q")
-        self._sorted: Any = None
-        self._sorted_count = 0
+        self._sorted = None
         for position, ts in sorted(ends, key=lambda e: e[1]):
             self.end(position, ts)
 
@@ -187,31 +192,74 @@ class PartState:
         """Return the sorted Arrow int64 array of positions a reader at ``ts`` does not see, or None.
 
         ``extra``: positions the reader's own intents replace. ``begins``: the part's ``s_begin`` column, needed
-        when ``ts`` is below ``ref.max_begin`` (``needs_begins``). May take milliseconds per 100,000 ends the
-        first time; later calls build on the last.
+        when ``ts`` is below ``ref.max_begin`` (``needs_begins``). Takes milliseconds per 100,000 ends: ``hiding`` tells where a thread is to do it.
         """
-        count = bisect_right(self._timestamps, ts)
-        pieces: list[Any] = []
-        if count:
-            if self._sorted is None or self._sorted_count > count:
-                pieces.append(_int64(self._positions[:count]))
-            else:
-                pieces.append(self._sorted)
-                if count > self._sorted_count:
-                    pieces.append(_int64(self._positions[self._sorted_count : count]))
-            array_ = pieces[0] if len(pieces) == 1 and pieces[0] is self._sorted else sorted_positions(pieces)
-            if count >= self._sorted_count:
-                self._sorted, self._sorted_count = array_, count
-            pieces = [array_]
-        if ts < self.ref.max_begin:
-            pieces.append(pc.indices_nonzero(pc.greater(begins, pa.scalar(ts, pa.int64()))).cast(pa.int64()))
-        if extra:
-            pieces.append(pa.array(sorted(extra), pa.int64()))
+        return self.hiding(ts, extra, begins)()
+
+    def hiding(self, ts: int, extra: Sequence[int] = (), begins: Any = None) -> Hiding:
+        """Return what ``hidden`` computes, of the ends that there are now."""
+        return Hiding(self, bisect_right(self._timestamps, ts), ts, extra, begins)
+
+
+class Hiding:
+    """The positions of a part that a reader does not see, to be computed: in any thread, whatever ends meanwhile.
+
+    few ends      their positions, sorted                       kept for the next reader, who has some more
+    many          a bit for each row of the part, by its end    linear in the rows
+    """
+
+    __slots__ = ("_begins", "_count", "_ends", "_extra", "_known", "_part", "_ts", "large")
+
+    def __init__(self, part: PartState, count: int, ts: int, extra: Sequence[int], begins: Any) -> None:
+        """``count``: how many of the part's ends, in their order, are at or before ``ts``."""
+        known = part._sorted
+        self._part = part
+        self._known = None if known is None or known[0] > count else known
+        self._count = count
+        self._ts = ts
+        self._extra = extra
+        self._begins = begins if ts < part.ref.max_begin else None
+        self._ends = part._ends if type(part._ends) is array else None
+        done = 0 if self._known is None else self._known[0]
+        others = len(extra) + (part.ref.rows if self._begins is not None else 0)
+        self.large = count - done + others + (done if others or done < count else 0) > AT_ONCE
+        """Whether it takes milliseconds."""
+
+    def __call__(self) -> Any:
+        """Return what ``PartState.hidden`` does."""
+        count, part, known = self._count, self._part, self._known
+        ended = None
+        if known is not None and known[0] == count:
+            ended = known[1]
+        elif count:
+            ended = self._by_row() if self.large else self._few()
+            if part._sorted is None or part._sorted[0] < count:
+                part._sorted = (count, ended)
+        pieces = [] if ended is None else [ended]
+        if self._begins is not None:
+            later = pc.greater(self._begins, pa.scalar(self._ts, pa.int64()))
+            pieces.append(pc.indices_nonzero(later).cast(pa.int64()))
+        if self._extra:
+            pieces.append(pa.array(sorted(self._extra), pa.int64()))
         if not pieces:
             return None
         if len(pieces) == 1:
             return pieces[0] if len(pieces[0]) else None
-        return sorted_positions(pieces)
+        return sorted_positions(pieces, part.ref.rows)
+
+    def _few(self) -> Any:
+        """Return the positions of all ends: those that are known, and some that have come since."""
+        done, pieces = (0, []) if self._known is None else (self._known[0], [self._known[1]])
+        pieces.append(_int64(self._part._positions[done : self._count]))
+        return sorted_positions(pieces, self._part.ref.rows)
+
+    def _by_row(self) -> Any:
+        if self._ends is None:
+            return self._few()
+        ends = pa.Array.from_buffers(pa.int64(), len(self._ends), [None, pa.py_buffer(self._ends)])
+        there = pc.greater(ends, pa.scalar(0, pa.int64()))
+        there = pc.and_(there, pc.less_equal(ends, pa.scalar(self._ts, pa.int64())))
+        return pc.indices_nonzero(there).cast(pa.int64())
 
 
 def mask_of(record: EndedRows, rows: int) -> Any:
@@ -224,9 +272,12 @@ def _int64(values: array[int]) -> Any:
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values.tobytes())])
 
 
-def sorted_positions(pieces: list[Any]) -> Any:
-    """Concatenate and sort, without duplicates (a row may be ended and begun after ``ts``)."""
+def sorted_positions(pieces: list[Any], rows: int) -> Any:
+    """Concatenate and sort positions of a part of ``rows`` rows, without duplicates (a row may be ended and begun after ``ts``)."""
     whole = pa.concat_arrays(pieces)
+    if len(whole) > AT_ONCE and len(whole) > rows // _SPARSE:  # a look at every row is less than to sort them
+        marks = pc.scatter(pa.repeat(pa.scalar(True), len(whole)), whole, max_index=rows - 1)
+        return pc.indices_nonzero(pc.fill_null(marks, False)).cast(pa.int64())
     if len(pieces) > 1:
         whole = whole.unique()
     return whole.take(pc.array_sort_indices(whole)) if len(whole) > 1 else whole

@@ -33,6 +33,12 @@ def doubling_types(n: int) -> str:
     return f"SET search_path = pg_temp, public; CREATE TYPE pg_temp.double0 AS (a int, b int); {made}"
 
 
+def _long_enum(n: int) -> str:
+    """Return a type of the labels e0 to e<n>."""
+    labels = ", ".join(f"'e{i}'" for i in range(n + 1))
+    return f"CREATE TYPE long_enum AS ENUM ({labels})"
+
+
 ROWS = (
     Row(name="views that double", sql=lambda n: f"DO $$ BEGIN {views(n)}; PERFORM count(*) FROM v{n}; END $$", short=5, full=24,
         expect=DEEP + " 54000"),
@@ -127,12 +133,21 @@ ROWS = (
         " REVOKE SELECT ON TABLES FROM PUBLIC", short=8000, full=300_000),
     Row(name="ALTER TABLE of many actions", sql=lambda n: "ALTER TABLE numbers " + ",".join(["ADD COLUMN IF NOT EXISTS id int"] * n), short=4000,
         full=50_000),
+    Row(name="ALTER TABLE of many defaults", sql=lambda n: f"BEGIN; ALTER TABLE numbers {_list(n, 'ALTER n SET DEFAULT {}')}; ROLLBACK", short=500,
+        full=50_000),
+    Row(name="GRANT on many functions", sql=lambda n: "GRANT EXECUTE ON FUNCTION " + ",".join(["granted()"] * n) + " TO postgres", short=2000,
+        full=300_000, setup=("CREATE OR REPLACE FUNCTION granted() RETURNS int LANGUAGE sql AS 'SELECT 1'",), expect=DEEP),
     Row(name="SET CONSTRAINTS of many", sql=lambda n: "SET CONSTRAINTS " + ",".join(["later_n_key"] * n) + " DEFERRED", short=30_000, full=300_000,
         setup=("CREATE TEMP TABLE later (n int UNIQUE DEFERRABLE)",)),
     Row(name="DROP of many", sql=lambda n: "DROP TABLE IF EXISTS " + ",".join(f"nothing{i}" for i in range(n)), short=2000, full=50_000),
     Row(name="COMMENT of a megabyte", sql=lambda n: f"COMMENT ON TABLE numbers IS '{'x' * n}'", short=1_800_000, full=100_000_000, expect="done 53200"),
     Row(name="an enum of many", sql=lambda n: "CREATE TYPE pg_temp.many AS ENUM (" + ",".join(f"'e{i}'" for i in range(n)) + ")", short=3000,
         full=100_000),
+    Row(name="an enum of many, with one more", sql="ALTER TYPE long_enum ADD VALUE 'last'; ALTER TYPE long_enum ADD VALUE 'more' BEFORE 'e1'; "
+        "ALTER TYPE long_enum RENAME VALUE 'e0' TO 'x'", setup=("DROP TYPE IF EXISTS long_enum", _long_enum), short=20_000, full=300_000),
+    Row(name="functions of an enum of many", sql="SELECT count(enum_first(v)) + count(enum_last(v)) + count(hashenum(v)) + "
+        "sum(array_length(enum_range(v, NULL), 1)) FROM (SELECT unnest(ARRAY['e<n>', 'e1', 'e2', 'e3']::long_enum[]) v) x",
+        setup=("DROP TYPE IF EXISTS long_enum", _long_enum), short=20_000, full=100_000),
     Row(name="a JSON constructor", sql=lambda n: "SELECT length(json_build_array(" + ",".join(["1"] * n) + ")::text)", short=99, full=100_000,
         expect="done 54023"),
     Row(name="too many arguments", sql=lambda n: "SELECT abs(" + ",".join(["1"] * n) + ")", short=11_000, full=1_000_000, expect="54023 42883"),

@@ -273,5 +273,27 @@ ROWS = (
         short=1,
         full=8,
     ),
+    Row(
+        name="a row of one long text",
+        sql="BEGIN; INSERT INTO long_text VALUES (repeat('é', <n>)); COMMIT; DELETE FROM long_text",
+        setup=("CREATE TABLE IF NOT EXISTS long_text (t text)",),
+        short=8_000_000,
+        full=20_000_000,
+        expect="done 53200",
+    ),
+    Row(
+        name="rows of many keys in an index, changed",
+        sql="SELECT count(*) FROM keyed WHERE a @> '{5}'",
+        setup=(
+            "CREATE TEMP TABLE keyed (a int[])",
+            "CREATE INDEX ON keyed USING gin (a)",
+            "INSERT INTO keyed SELECT (SELECT array_agg(x) FROM generate_series(10, <n>) x) FROM generate_series(1, 10)",
+            "INSERT INTO keyed SELECT ARRAY[0] FROM generate_series(1, 100)",
+            "UPDATE keyed SET a = a || 5 WHERE a[1] > 0",
+        ),
+        short=10_000,
+        full=100_000,
+        answer="10",
+    ),
 )
 """The rows of this kind."""

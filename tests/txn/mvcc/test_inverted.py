@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections import Counter
@@ -399,6 +400,68 @@ def test_very_many_keys_are_made_and_entered_some_at_a_time(monkeypatch: pytest.
         build.close()
         assert max(entered) == 10
         monkeypatch.undo()
+        store.validate()
+        await store.close()
+
+    run(go)
+
+
+@pytest.mark.parametrize("writing", [False, True])
+@pytest.mark.parametrize("own", [False, True])
+def test_rows_with_several_versions_are_looked_through_some_keys_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, own: bool, writing: bool
+) -> None:
+    monkeypatch.setattr(many_keys, "LONG", 50)
+    monkeypatch.setattr(many_keys, "AT_ONCE", 10)
+    monkeypatch.setattr(many_keys, "PARTS", 1)
+    monkeypatch.setattr(group_commit, "STAGE_BYTES", 50)
+    words = [f"{n}" for n in range(200)]
+    before = (3, (*words, "gone"), json.dumps(dict.fromkeys(words, 1)), merged([(w, [1]) for w in words]))
+    after = (3, (*words, "come"), *before[2:])
+
+    async def steps_of(work: Any) -> tuple[int, Any]:
+        """Return how many turns others have had."""
+        reading = asyncio.ensure_future(now(work))
+        turns = 0
+        while not reading.done():
+            await asyncio.sleep(0)
+            turns += 1
+        return turns, await reading
+
+    async def go() -> None:
+        store = await table(MemoryDisk())
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        await now(txn.insert(SHARD, [before]))
+        await now(txn.commit())
+        old = store.begin(read_only=True)  # has the version before kept
+        await steps_of(old.lookup(SHARD, BY_K, [(3,)]))
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        txn.next_statement()
+        (row,) = await now(txn.lookup(SHARD, BY_K, [(3,)]))
+        await now(txn.update(SHARD, [(row.row_id, after)]))
+        txn.next_statement()
+        reader = txn
+        if not own:
+            await now(txn.commit())
+            reader = store.begin(read_only=not writing)
+            if writing:
+                await now(reader.begin_write([SHARD]))
+        await now(reader.lookup(SHARD, BY_TAGS, [("x",)]))  # the index over own rows is made
+        made = mock.Mock(side_effect=AssertionError("all keys are made at once"))
+        make = store.core.shards[SHARD].latest.generation.indexes[BY_TAGS].make
+        monkeypatch.setattr(make, "of_row", made)
+        for wanted, there in (("come", True), ("gone", False), ("199", True)):
+            turns, found = await steps_of(reader.lookup(SHARD, BY_TAGS, [(wanted,)]))
+            assert [r.values for r in found] == [after] * there, wanted
+            assert turns >= 20 or (own and not there), wanted
+        for wanted, there in (("come", False), ("gone", True)):
+            _turns, found = await steps_of(old.lookup(SHARD, BY_TAGS, [(wanted,)]))
+            assert [r.values for r in found] == [before] * there, wanted
+        monkeypatch.undo()
+        reader.rollback()
+        old.rollback()
         store.validate()
         await store.close()
 
