@@ -15,6 +15,7 @@ from engine.connection.rows import ReadyRows, RowStream
 from engine.ddl import (
     composites,
     constraint_marks,
+    conversions,
     databases,
     domains,
     drop,
@@ -115,6 +116,9 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.AlterForeign: foreign.alter_foreign,
     st.DropForeign: foreign.drop_foreign,
     st.ImportForeignSchema: foreign.import_schema,
+    st.CreateConversion: conversions.create_conversion,
+    st.AlterConversion: conversions.alter_conversion,
+    st.DropConversion: conversions.drop_conversion,
     st.CreateOpfamily: opclasses.create_family,
     st.CreateOpclass: opclasses.create_class,
     st.ChangeOpfamily: opclasses.change_family,

@@ -90,6 +90,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreateWrapper() | st.AlterWrapper() | st.CreateServer() | st.AlterServer()
             | st.CreateUserMapping() | st.AlterUserMapping() | st.DropUserMapping()
             | st.AlterForeign() | st.DropForeign() | st.ImportForeignSchema()
+            | st.CreateConversion() | st.AlterConversion() | st.DropConversion()
             | st.CreateOpfamily() | st.CreateOpclass() | st.ChangeOpfamily() | st.AlterOpclass() | st.DropOpclass()
             | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
             | st.CreateFunction() | st.CreateAggregate() | st.AlterFunction() | st.DropFunction()
@@ -193,6 +194,8 @@ _TAGS: dict[type, str] = {
     ast.CreateStatistics: "CREATE STATISTICS", ast.AlterStatistics: "ALTER STATISTICS", ast.DropStatistics: "DROP STATISTICS",
     ast.CreateServer: "CREATE SERVER", ast.AlterServer: "ALTER SERVER", ast.CommentOnForeign: "COMMENT",
     ast.ImportForeignSchema: "IMPORT FOREIGN SCHEMA",
+    ast.CreateConversion: "CREATE CONVERSION", ast.AlterConversion: "ALTER CONVERSION",
+    ast.DropConversion: "DROP CONVERSION", ast.CommentOnConversion: "COMMENT",
     ast.CreateOpfamily: "CREATE OPERATOR FAMILY", ast.CreateOpclass: "CREATE OPERATOR CLASS",
     ast.ChangeOpfamily: "ALTER OPERATOR FAMILY", ast.CommentOnOpclass: "COMMENT",
     ast.ReassignOwned: "REASSIGN OWNED", ast.DropOwned: "DROP OWNED",

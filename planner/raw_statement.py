@@ -13,6 +13,7 @@ from typing import Any
 from planner import (
     ast,
     raw_absent,
+    raw_conversion,
     raw_foreign,
     raw_function,
     raw_opclass,
@@ -64,6 +65,7 @@ class StatementReader(ServerReader):
             about = about or raw_statistics.about_statistics(self, kind, body)
             about = about or raw_foreign.about_foreign(self, kind, body)
             about = about or raw_opclass.about_opclass(self, kind, body)
+            about = about or raw_conversion.about_conversion(self, kind, body)
             about = about or raw_absent.about_absent(self, kind, body)
             if about is not None:
                 return about
@@ -272,6 +274,7 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "AlterUserMappingStmt": raw_foreign.alter_mapping,
     "DropUserMappingStmt": raw_foreign.drop_mapping,
     "ImportForeignSchemaStmt": raw_foreign.import_schema,
+    "CreateConversionStmt": raw_conversion.create_conversion,
     "CreateOpFamilyStmt": raw_opclass.create_family,
     "CreateOpClassStmt": raw_opclass.create_class,
     "AlterOpFamilyStmt": raw_opclass.change_family,

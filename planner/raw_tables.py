@@ -80,7 +80,6 @@ REFUSED = {
     "AlterSubscriptionStmt": "ALTER SUBSCRIPTION",
     "DropSubscriptionStmt": "DROP SUBSCRIPTION",
     "CreateCastStmt": "CREATE CAST",
-    "CreateConversionStmt": "CREATE CONVERSION",
     "CreateTransformStmt": "CREATE TRANSFORM",
     "CreatePLangStmt": "CREATE LANGUAGE",
     "CreateAmStmt": "CREATE ACCESS METHOD",

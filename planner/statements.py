@@ -14,6 +14,8 @@ from typing import Literal, TypeAlias
 
 from planner import ast, query
 from planner.query import Expr, OutputColumn, QueryExpr
+from planner.statements_conversion import *  # noqa: F403
+from planner.statements_conversion import ConversionStatement
 from planner.statements_ddl import *  # noqa: F403
 from planner.statements_ddl import Definition
 from planner.statements_foreign import *  # noqa: F403
@@ -434,15 +436,33 @@ class Load:
 
 
 CommentClass: TypeAlias = Literal[
-    1247, 1255, 1259, 1260, 1262, 1417, 2328, 2606, 2613, 2615, 2616, 2620, 2753, 3079, 3256, 3381, 3600, 3602
+    1247,
+    1255,
+    1259,
+    1260,
+    1262,
+    1417,
+    2328,
+    2606,
+    2607,
+    2613,
+    2615,
+    2616,
+    2620,
+    2753,
+    3079,
+    3256,
+    3381,
+    3600,
+    3602,
 ]
-"""The catalogs in whose objects there are comments: pg_type, pg_proc, pg_class, pg_authid, pg_database, pg_foreign_server, pg_foreign_data_wrapper, pg_constraint, pg_largeobject, pg_namespace,
+"""The catalogs in whose objects there are comments: pg_type, pg_proc, pg_class, pg_authid, pg_database, pg_foreign_server, pg_foreign_data_wrapper, pg_constraint, pg_conversion, pg_largeobject, pg_namespace,
 pg_opclass, pg_trigger, pg_opfamily, pg_extension, pg_policy, pg_statistic_ext, pg_ts_dict, pg_ts_config."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """COMMENT ON; ``name``: a function's, text search object's, statistics object's, wrapper's, server's or operator class's as the statement writes it."""
+    """COMMENT ON; ``name``: a function's, text search object's, statistics object's, wrapper's, server's, operator class's or conversion's as the statement writes it."""
 
     class_oid: CommentClass
     object_oid: int
@@ -516,6 +536,7 @@ Statement: TypeAlias = (
     | StatisticsStatement
     | ForeignStatement
     | OpclassStatement
+    | ConversionStatement
 )
 
 

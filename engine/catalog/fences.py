@@ -45,6 +45,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.catalog.relation_kinds import STORING
@@ -259,6 +260,10 @@ _MAKERS: Final[Mapping[str, Callable[[int, int, _Facts], Stored]]] = {
         **_place("operator class", oid, facts), method=_number(facts, "method", 0), family=_number(facts, "family", 0),
         input_type=TEXT,
     ),
+    "conversion": lambda oid, _sub, facts: ConversionDef(
+        **_place("conversion", oid, facts), source=_number(facts, "source", 0), target=_number(facts, "target", 0),
+        function=_number(facts, "function", 0),
+    ),
     "defaults": lambda oid, sub, _facts: DefaultsDef(database=oid, role=sub),
     "comment": lambda oid, sub, facts: CommentDef(class_oid=facts["class"], object_oid=oid, sub_id=sub, text=""),
     "acl": lambda oid, sub, facts: AclDef(class_oid=facts["class"], object_oid=oid, sub_id=sub, items=()),
@@ -270,7 +275,7 @@ _WORDS: Final[Mapping[type, str]] = {
     TimelineDef: "timeline", SourceDef: "source", ExtensionDef: "extension",
     ConfigurationDef: "text search configuration", DictionaryDef: "text search dictionary",
     OperatorFamilyDef: "operator family", OperatorClassDef: "operator class",
-    WrapperDef: "foreign-data wrapper", ServerDef: "server",
+    WrapperDef: "foreign-data wrapper", ServerDef: "server", ConversionDef: "conversion",
 }  # fmt: skip
 _RELATIONS: Final = {"v": "view", "m": "materialized view", "S": "sequence", "f": "foreign table"}
 
@@ -287,6 +292,7 @@ def words(item: Stored) -> str:
             | DictionaryDef()
             | OperatorFamilyDef()
             | OperatorClassDef()
+            | ConversionDef()
         ):
             return f"{_WORDS[type(item)]} {item.schema}.{item.name}"
         case CommentDef():

@@ -1,4 +1,4 @@
-"""What a catalog has of named definitions other than relations, types and functions: text search objects, foreign data, operator classes.
+"""What a catalog has of named definitions other than relations, types and functions: text search objects, foreign data, operator classes, conversions.
 
 Each kind is found by its oid, and by what no two have in common (``_name_of``).
 """
@@ -10,14 +10,24 @@ from typing import Final, TypeAlias, cast
 
 from engine.catalog.indexes import by_name, by_oid
 from planner.catalog import ConfigurationDef, DictionaryDef, TextSearchDef
+from planner.catalog.conversions import PG_CONVERSION, ConversionDef
 from planner.catalog.foreign import ForeignDef, MappingDef, Name, ServerDef, WrapperDef
 from planner.catalog.opclasses import OpclassDef, OperatorClassDef, OperatorFamilyDef
 
-NamedDef: TypeAlias = TextSearchDef | ForeignDef | OpclassDef
+NamedDef: TypeAlias = TextSearchDef | ForeignDef | OpclassDef | ConversionDef
 _Key: TypeAlias = tuple[object, ...]
 
 NAMED: Final = frozenset(
-    (ConfigurationDef, DictionaryDef, WrapperDef, ServerDef, MappingDef, OperatorFamilyDef, OperatorClassDef)
+    (
+        ConfigurationDef,
+        DictionaryDef,
+        WrapperDef,
+        ServerDef,
+        MappingDef,
+        OperatorFamilyDef,
+        OperatorClassDef,
+        ConversionDef,
+    )
 )
 """The kinds of stored objects that are found so."""
 
@@ -28,6 +38,8 @@ def _name_of(item: NamedDef) -> _Key:
             return item.named_by, item.schema, item.name
         case OperatorFamilyDef() | OperatorClassDef():
             return item.class_oid, item.method, item.schema, item.name
+        case ConversionDef():
+            return item.class_oid, item.schema, item.name
         case _:
             return item.class_oid, item.known_as
 
@@ -87,4 +99,19 @@ class FindsNamed:
         """Return users' operator classes and families, oldest first."""
         return sorted(
             (i for i in self._named_oids.values() if isinstance(i, OpclassDef)), key=lambda i: i.oid
+        )
+
+    def conversion_named(self, schema: str, name: str) -> ConversionDef | None:
+        """Return the users' conversion ``schema.name``."""
+        return cast("ConversionDef | None", self._named_names.get((PG_CONVERSION, schema, name)))
+
+    def conversion_by_oid(self, oid: int) -> ConversionDef | None:
+        """Return the users' conversion with this oid."""
+        found = self._named_oids.get(oid)
+        return found if isinstance(found, ConversionDef) else None
+
+    def conversions(self) -> Sequence[ConversionDef]:
+        """Return users' conversions, oldest first."""
+        return sorted(
+            (i for i in self._named_oids.values() if isinstance(i, ConversionDef)), key=lambda i: i.oid
         )

@@ -237,7 +237,7 @@ def pg_collation(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_conversion", "static")
 def pg_conversion(session: Session) -> Iterator[RowDict]:
-    """Yield pg_conversion: PostgreSQL's own; no others can be made."""
+    """Yield pg_conversion: PostgreSQL's own."""
     for row in f.rows("conversions"):
         yield {
             "oid": int(row["oid"]), "conname": row["conname"], "connamespace": f.PG_CATALOG_OID,

@@ -48,6 +48,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import FamilyMember, OperatorClassDef, OperatorFamilyDef
 from planner.catalog.policy import PolicyDef
@@ -162,6 +163,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
     MappingDef: {**_all(_nothing, "oid", "owner", "options"), "server": _oid},
     OperatorFamilyDef: {**_PLACED, "method": _nothing, "members": _parts},
     OperatorClassDef: {**_PLACED, **_all(_nothing, "method", "default"), **_all(_oid, "family", "input_type", "key_type")},
+    ConversionDef: {**_PLACED, **_all(_nothing, "source", "target", "function", "default")},
     FamilyMember: {
         # a family outlives its classes, whose members leave it
         **_all(_nothing, "oid", "function", "number", "of_class"), **_all(_oid, "left", "right", "object", "sort_family"),

@@ -36,6 +36,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.typefacts import FIRST_USER_OID
@@ -86,6 +87,7 @@ Stored: TypeAlias = (
     | MappingDef
     | OperatorFamilyDef
     | OperatorClassDef
+    | ConversionDef
 )
 # kind and oid name a stored object; a comment's oid packs its sub id
 StoredKey: TypeAlias = tuple[str, int, int]
@@ -134,6 +136,8 @@ def key_of(item: Stored) -> StoredKey:
             return ("operator family", item.oid, 0)
         case OperatorClassDef():
             return ("operator class", item.oid, 0)
+        case ConversionDef():
+            return ("conversion", item.oid, 0)
         case CommentDef():
             return (comment_kind(item.class_oid), item.object_oid, item.sub_id)
         case AclDef():
@@ -184,7 +188,7 @@ def highest_oid(items: Iterable[Stored]) -> int:
             case (
                 SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef() | FunctionDef()
                 | ExtensionDef() | ConfigurationDef() | DictionaryDef() | WrapperDef() | ServerDef() | MappingDef()
-                | OperatorClassDef()
+                | OperatorClassDef() | ConversionDef()
             ):  # fmt: skip
                 highest = max(highest, item.oid)
             case OperatorFamilyDef():

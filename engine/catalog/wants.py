@@ -40,6 +40,7 @@ from engine.constraints.references import references_to, with_partitions
 from pgwire.give_way import give_way, paced, paced_iter
 from planner import statements as st
 from planner.catalog import AclDef, ConfigurationDef, ConstraintDef, DictionaryDef, RelationDef, TypeDef
+from planner.catalog.conversions import PG_CONVERSION, ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.named_oids import named_oids, relations_in_text
@@ -244,6 +245,9 @@ class Wants:
         for opclass in catalog.opclasses():
             if opclass.schema == name:
                 self.change(key_of(opclass))
+        for conversion in catalog.conversions():
+            if conversion.schema == name:
+                self.change(key_of(conversion))
         for table, statistics in catalog.statistics().values():
             if statistics.schema_oid == schema.oid and table.schema != name:
                 self.change(key_of(table))
@@ -302,7 +306,7 @@ def references(catalog: CatalogSnapshot, item: Stored) -> set[StoredKey]:
         case ConfigurationDef():
             asked = (catalog.text_search_by_oid(oid) for _, each in item.maps for oid in each)
             return {("schema", item.schema_oid, 0), *(key_of(one) for one in asked if one is not None)}
-        case DictionaryDef():
+        case DictionaryDef() | ConversionDef():
             return {("schema", item.schema_oid, 0)}
         case OperatorClassDef():
             return {("schema", item.schema_oid, 0), ("operator family", item.family, 0)}
@@ -384,6 +388,9 @@ def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey 
         case _ if class_oid in (PG_OPCLASS_OID, PG_OPFAMILY_OID):
             opclass = catalog.opclass_by_oid(oid)
             return None if opclass is None else key_of(opclass)
+        case _ if class_oid == PG_CONVERSION:
+            conversion = catalog.conversion_by_oid(oid)
+            return None if conversion is None else key_of(conversion)
         case _ if class_oid == PG_TYPE_OID:
             type_ = catalog.type_by_oid(oid)
             return None if type_ is None else key_of(type_)

@@ -25,17 +25,19 @@ from engine.catalog.stored import (
     PG_TS_DICT_OID,
     PG_TYPE_OID,
 )
+from engine.ddl.conversion_needs import ConversionNeeds
 from engine.ddl.foreign_needs import ForeignNeeds
 from engine.ddl.opclass_needs import OpclassNeeds
 from engine.ddl.routine_needs import RoutineNeeds
 from engine.ddl.statistics_needs import StatisticsNeeds
 from engine.reads.plans import Replan
 from planner import statements as st
+from planner.catalog.conversions import PG_CONVERSION
 from planner.errors import SqlError
 from planner.total import members, total
 
 
-class CommentNeeds(RoutineNeeds, StatisticsNeeds, ForeignNeeds, OpclassNeeds):
+class CommentNeeds(RoutineNeeds, StatisticsNeeds, ForeignNeeds, OpclassNeeds, ConversionNeeds):
     """To own what is commented on, or what it is a part of."""
 
     def comment(self, statement: st.Comment) -> None:
@@ -129,6 +131,7 @@ COMMENTED: Final[Mapping[int, _Comment]] = total(
         PG_FOREIGN_DATA_WRAPPER_OID: CommentNeeds.comment_on_foreign,
         PG_OPCLASS_OID: CommentNeeds.comment_on_opclass,
         PG_OPFAMILY_OID: CommentNeeds.comment_on_opclass,
+        PG_CONVERSION: CommentNeeds.comment_on_conversion,
         PG_EXTENSION_OID: CommentNeeds.comment_on_extension,
         PG_AUTHID_OID: CommentNeeds.comment_on_role,
         PG_LARGEOBJECT_OID: CommentNeeds.comment_on_large_object,

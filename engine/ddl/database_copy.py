@@ -47,6 +47,7 @@ from planner.catalog import (
     SourceDef,
     TypeDef,
 )
+from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.catalog.policy import PolicyDef
@@ -249,6 +250,7 @@ def _made_in_order(item: Stored) -> int:
         case (
             SchemaDef() | RelationDef() | TypeDef() | FunctionDef() | ExtensionDef()
             | ConfigurationDef() | DictionaryDef() | WrapperDef() | ServerDef() | MappingDef() | OperatorFamilyDef() | OperatorClassDef()
+            | ConversionDef()
         ):  # fmt: skip
             return item.oid
     raise AssertionError(f"no object of one database: {item}")
@@ -276,7 +278,8 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
             yield from ((oid, 1) for oid in parts)
         case (
             SchemaDef() | FunctionDef() | ExtensionDef() | ConfigurationDef() | DictionaryDef() | WrapperDef()
-            | ServerDef() | MappingDef() | OperatorFamilyDef() | OperatorClassDef()
+            | ServerDef() | MappingDef() | OperatorFamilyDef() | OperatorClassDef() | ConversionDef()
+            | ConversionDef()
         ):  # fmt: skip
             if item.oid >= FIRST_USER_OID:  # not public
                 yield item.oid, 1
@@ -359,6 +362,8 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
             return replace(
                 item, oid=oids[item.oid], schema_oid=oids[item.schema_oid], family=oids[item.family]
             )
+        case ConversionDef():
+            return replace(item, oid=oids[item.oid], schema_oid=oids[item.schema_oid])
         case SchemaDef():
             return replace(item, oid=oids[item.oid])
         case CommentDef(class_oid=class_oid) | AclDef(class_oid=class_oid) if class_oid == PG_LARGEOBJECT_OID:

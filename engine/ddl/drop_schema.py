@@ -18,6 +18,7 @@ from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_NAMESPACE_OID, key_of
 from engine.ddl import functions as depends
+from engine.ddl.conversions import drop_conversions
 from engine.ddl.dependency_walk import Address, lines
 from engine.ddl.dependency_walk import told as told_with
 from engine.ddl.dependents import still_needed
@@ -30,6 +31,7 @@ from engine.ddl.types import drop_types
 from pgwire.give_way import openly, paced_iter, spaced
 from planner import statements as st
 from planner.catalog import ExtensionDef, FunctionDef, RelationDef, SchemaDef, TextSearchDef, TypeDef
+from planner.catalog.conversions import ConversionDef
 from planner.catalog.opclasses import OpclassDef
 from planner.catalog.statistics import StatisticsDef
 from planner.errors import SqlError
@@ -67,6 +69,7 @@ class _Held:
     extensions: Sequence[ExtensionDef]
     searching: Sequence[TextSearchDef]
     ordering: Sequence[OpclassDef]
+    converting: Sequence[ConversionDef]
     statistics: Sequence[StatisticsDef]
 
     @property
@@ -84,6 +87,7 @@ def _held_by(catalog: CatalogSnapshot, names: Collection[str], oids: Collection[
         extensions=[one for oid in sorted(oids) for one in in_schema(catalog, oid)],
         searching=[item for item in paced_iter(catalog.text_search()) if item.schema in names],
         ordering=[item for item in paced_iter(catalog.opclasses()) if item.schema in names],
+        converting=[item for item in paced_iter(catalog.conversions()) if item.schema in names],
         statistics=[one for _, one in paced_iter(catalog.statistics().values()) if one.schema_oid in oids],
     )
 
@@ -116,6 +120,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
         await drop_types(session, left, cascade=True, quiet=True)
         await drop_objects(session, found.searching, cascade=True, quiet=True)
         await drop_opclasses(session, found.ordering)
+        await drop_conversions(session, found.converting)
         await forget_extensions(session, found.extensions)
     gone = openly(kept_about, session.catalog, oids)
     gone += [

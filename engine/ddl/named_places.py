@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from engine.ddl.members import named_role
 from engine.ddl.temporary import refuse_temporary_move
 from planner.catalog import TextSearchDef
+from planner.catalog.conversions import ConversionDef
 from planner.catalog.opclasses import OpclassDef
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-T = TypeVar("T", bound=TextSearchDef | OpclassDef)
+T = TypeVar("T", bound=TextSearchDef | OpclassDef | ConversionDef)
 
 
 class Altered(Protocol):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.connection.session import Session
     from planner import statements as st
-    from planner.catalog import ExtensionDef, FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
-
+    from planner.builtins.system import type_name
+from planner.catalog import ExtensionDef, FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
 
 _ROUTINES = {"f": "function", "p": "procedure", "a": "aggregate"}
 
@@ -199,7 +199,8 @@ class Needs:
         if made is None:
             raise Replan  # dropped since the plan was made
         if not self.rights.owns(made.owner):
-            raise SqlError("42501", f"must be owner of type {made.name}")
+            name = type_name(self.session, made.oid, None)
+            raise SqlError("42501", f"must be owner of type {name}")
 
     def _member(self, name: str) -> None:
         """Check that the role is a member of what OWNER TO or AUTHORIZATION names. Raises SqlError 42704 besides."""

@@ -35,15 +35,19 @@ class OpclassNeeds(Needs):
         return found
 
     def alter_opclass(self, statement: st.AlterOpclass) -> None:
-        """To own it; CREATE on its schema, or the one that it goes to."""
+        """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
         found = opclass_of(self.catalog, statement.object)
         if statement.owner is not None:
             if named_role(self.session, statement.owner).oid != found.owner:
                 self._own_opclass(statement.object)
                 self._give(found.schema, found.owner, statement.owner)
+        elif statement.schema is not None:
+            self._create_in(statement.schema)
+            if statement.schema != found.schema:
+                self._own_opclass(statement.object)
         else:
             self._own_opclass(statement.object)
-            self._create_in(statement.schema or found.schema)
+            self._create_in(found.schema)
 
     def drop_opclass(self, statement: st.DropOpclass) -> None:
         """To own it, or its schema."""

@@ -64,7 +64,12 @@ class RoutineNeeds(Needs):
             self._use_type(oid)
 
     def alter_function(self, statement: st.AlterFunction) -> None:
-        """To own it; CREATE on the schema where it is called otherwise or goes to."""
+        """To own it; CREATE on the schema where it is called otherwise. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
+        if statement.schema is not None:
+            self._create_in(statement.schema)
+            if statement.schema != self._function(statement.function).schema:
+                self._own_function(statement.function, "")
+            return
         if statement.owner is not None:
             function = self._function(statement.function)
             if named_role(self.session, statement.owner).oid == function.owner:
@@ -74,8 +79,6 @@ class RoutineNeeds(Needs):
             raise SqlError("42501", _LEAKPROOF)
         if statement.owner is not None:
             self._give(function.schema, function.owner, statement.owner)
-        elif statement.schema is not None:
-            self._create_in(statement.schema)
         elif statement.name is not None:
             self._create_in(function.schema)
 
@@ -108,15 +111,19 @@ class RoutineNeeds(Needs):
         raise Replan  # dropped since the plan was made
 
     def alter_text_search(self, statement: st.AlterTextSearch) -> None:
-        """To own it; CREATE on its schema, or the one that it goes to."""
+        """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
         if statement.owner is not None:
             found = self._text_search(statement.object)
             if named_role(self.session, statement.owner).oid != found.owner:
                 self._own_text_search(statement.object)
                 self._give(found.schema, found.owner, statement.owner)
             return
-        found = self._own_text_search(statement.object)
-        self._create_in(statement.schema or found.schema)
+        if statement.schema is not None:
+            self._create_in(statement.schema)
+            if statement.schema != self._text_search(statement.object).schema:
+                self._own_text_search(statement.object)
+            return
+        self._create_in(self._own_text_search(statement.object).schema)
 
     def create_text_search(self, statement: st.CreateConfiguration | st.CreateDictionary) -> None:
         """CREATE on the schema."""
@@ -189,17 +196,17 @@ class RoutineNeeds(Needs):
             self._drop_type(schema, name)
 
     def alter_type(self, statement: st.AlterType) -> None:
-        """To own it; CREATE on the schema that it goes to."""
+        """To own it; CREATE on the schema that it goes to, which is asked first."""
         made = self.catalog.type_by_oid(statement.type)
         if made is None:
             raise Replan
+        if statement.schema is not None:
+            self._create_in(statement.schema)
         if statement.owner is not None and named_role(self.session, statement.owner).oid == made.owner:
             return
         self._own_type(made)
         if statement.owner is not None:
             self._give(made.schema, made.owner, statement.owner)
-        elif statement.schema is not None:
-            self._create_in(statement.schema)
 
     def _drop_type(self, schema: str, name: str) -> None:
         if schema == "pg_temp":

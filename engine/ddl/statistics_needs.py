@@ -47,7 +47,8 @@ class StatisticsNeeds(Needs):
                 self._give(self._schema_of(found), found.owner, statement.owner)
         elif statement.schema is not None:
             self._create_in(statement.schema)
-            self._own_statistics(statement.object)
+            if statement.schema != self._schema_of(self._statistics(statement.object)):
+                self._own_statistics(statement.object)
         else:
             self._create_in(self._schema_of(self._own_statistics(statement.object)))
 

@@ -5,7 +5,7 @@
     DROP OPERATOR + (int, int)        2BP01: the system needs it
 
 Which object classes of PostgreSQL's own exist is known for types, functions, operators, casts, languages, access methods and
-collations; a name that may be one of its conversions, text search parsers or templates is refused (0A000).
+collations; a name that may be one of its text search parsers or templates is refused (0A000).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ _OWN: Final = {
     "collation": frozenset({"default", "C", "POSIX", "ucs_basic"}),
 }  # fmt: skip
 _MAY_BE_OWN: Final = {
-    "conversion": re.compile(".+_to_.+"),
     "text search": re.compile("default|simple|ispell|synonym|thesaurus|snowball|unaccent"),
 }  # fmt: skip
 _MISSING: Final = frozenset({"42704", "42P01", "42883", "3F000"})

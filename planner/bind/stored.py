@@ -48,6 +48,7 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.opclasses import OpclassDef
 from planner.catalog.statistics import StatisticsDef
@@ -166,6 +167,12 @@ class _NoCatalog:
         return None
 
     def opclass_by_oid(self, oid: int) -> OpclassDef | None:
+        return None
+
+    def conversion_named(self, schema: str, name: str) -> ConversionDef | None:
+        return None
+
+    def conversion_by_oid(self, oid: int) -> ConversionDef | None:
         return None
 
 

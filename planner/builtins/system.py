@@ -244,6 +244,19 @@ def encoding_number(name: str) -> int:
     return -1 if found is None else NUMBERS[found]
 
 
+def conversion_is_visible(session: EvalSession, oid: int) -> bool | None:
+    """SQL's ``pg_conversion_is_visible``; NULL for what is not there."""
+    made = session.catalog.conversion_by_oid(oid)
+    if made is None:
+        return True if oid in _fact_oids("conversions") else None
+    for schema in session.search_path:
+        if schema == made.schema:
+            return True
+        if session.catalog.conversion_named(schema, made.name) is not None:
+            return False
+    return False
+
+
 # --- comments -------------------------------------------------------------------------------------
 
 
@@ -339,7 +352,7 @@ def _register() -> None:
     for file in ("opclass", "opfamily"):
         session_form(f"pg_{file}_is_visible(oid)", functools.partial(opclass_is_visible, file))
     session_form("pg_collation_is_visible(oid)", fact(lambda: _fact_oids("collations")))
-    session_form("pg_conversion_is_visible(oid)", fact(lambda: _fact_oids("conversions")))
+    session_form("pg_conversion_is_visible(oid)", conversion_is_visible)
     session_form("pg_ts_parser_is_visible(oid)", fact(functools.partial(_fact_oids, "ts_parsers")))
     session_form("pg_ts_template_is_visible(oid)", _template_is_visible)
     for kind, named_by in (("ts_dict", REGDICTIONARY), ("ts_config", REGCONFIG)):

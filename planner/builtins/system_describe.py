@@ -16,8 +16,9 @@ from typing import Any, Final, NamedTuple
 from planner.builtins.reg import quote_ident, search_object_name
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
-from planner.builtins.system import opclass_is_visible, relation_visible, type_name
+from planner.builtins.system import conversion_is_visible, opclass_is_visible, relation_visible, type_name
 from planner.catalog import ExtensionDef, RelationDef, SystemCatalog
+from planner.catalog.conversions import PG_CONVERSION
 from planner.catalog.foreign import FOREIGN_WORDS, PG_USER_MAPPING, MappingDef, ServerDef
 from planner.catalog.opclasses import PG_OPCLASS, PG_OPFAMILY, FamilyMember, OperatorFamilyDef
 from planner.catalog.relation_kinds import DESCRIBED
@@ -307,6 +308,16 @@ def _own(word: str, file: str, name: str) -> Callable[[EvalSession, int], str | 
     return describe
 
 
+def _conversion(session: EvalSession, oid: int) -> str | None:
+    made = session.catalog.conversion_by_oid(oid)
+    if made is None:
+        return _own("conversion", "conversions", "conname")(session, oid)
+    name = quote_ident(made.name)
+    if not conversion_is_visible(session, oid):
+        name = f"{quote_ident(made.schema)}.{name}"
+    return f"conversion {name}"
+
+
 def _text_search(named_by: int, session: EvalSession, oid: int) -> str | None:
     found = by_oid(session.catalog, named_by, oid)
     return None if found is None else f"{SEARCH_NAMES[named_by]} {search_object_name(session, found)}"
@@ -360,7 +371,7 @@ _DESCRIBED: Final[Mapping[int, Callable[[EvalSession, int], str | None]]] = {
     2604: _default,
     2605: _cast,
     2606: _constraint,
-    2607: _own("conversion", "conversions", "conname"),
+    PG_CONVERSION: _conversion,
     2612: _own("language", "language", "lanname"),
     2615: _schema,
     2616: _of_method("operator class", "opclass", "opcname", "opcmethod"),

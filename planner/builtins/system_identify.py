@@ -30,6 +30,7 @@ from planner.builtins.system_describe import (
 )
 from planner.builtins.system_server import record_of
 from planner.catalog import RelationDef
+from planner.catalog.conversions import PG_CONVERSION
 from planner.catalog.foreign import FOREIGN_WORDS, PG_USER_MAPPING, ForeignDef, MappingDef
 from planner.catalog.opclasses import PG_OPCLASS, PG_OPFAMILY
 from planner.catalog.relation_kinds import DESCRIBED
@@ -286,6 +287,13 @@ def _own(kind: str, file: str, column: str, schema: str | None, session: Any, oi
     return kind if name is None else _named(kind, name, schema)
 
 
+def _conversion(session: Any, oid: int) -> Identity | str:
+    made = session.catalog.conversion_by_oid(oid)
+    if made is not None:
+        return _named("conversion", made.name, made.schema)
+    return _own("conversion", "conversions", "conname", _PG_CATALOG, session, oid)
+
+
 def _named(kind: str, name: str, schema: str | None = None) -> Identity:
     names = (name,) if schema is None else (schema, name)
     shown = None if schema is None else quote_ident(schema)
@@ -371,7 +379,7 @@ _BY_CATALOG: Final[Mapping[int, _Identify]] = {
     2604: _default,
     2605: _cast,
     2606: _constraint,
-    2607: partial(_own, "conversion", "conversions", "conname", _PG_CATALOG),
+    PG_CONVERSION: _conversion,
     2612: partial(_own, "language", "language", "lanname", None),
     2613: _large_object,
     2615: partial(_global, "schema", schema_by_oid),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from planner.acl import AclItem
+from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.objects import DatabaseDef, ExtensionDef, RoleDef, SchemaDef
 from planner.catalog.opclasses import OpclassDef
@@ -83,6 +84,12 @@ class Catalog(Protocol):
 
     def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
         """Return the wrapper or server of that name, or the user mapping for a role at a server, of the catalog ``class_oid``."""
+
+    def conversion_named(self, schema: str, name: str) -> ConversionDef | None:
+        """Return the users' conversion ``schema.name``."""
+
+    def conversion_by_oid(self, oid: int) -> ConversionDef | None:
+        """Return the users' conversion with this oid."""
 
     def opclass_named(self, class_oid: int, method: int, schema: str, name: str) -> OpclassDef | None:
         """Return the users' operator class or family of an index method, of the catalog ``class_oid``."""

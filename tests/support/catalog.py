@@ -25,6 +25,7 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.opclasses import OpclassDef
 from planner.catalog.statistics import StatisticsDef
@@ -109,6 +110,14 @@ class MemoryCatalog:
 
     def opclass_by_oid(self, oid: int) -> OpclassDef | None:
         """Return an operator class or family: there are none."""
+        return None
+
+    def conversion_named(self, schema: str, name: str) -> ConversionDef | None:
+        """Return a conversion: there are none."""
+        return None
+
+    def conversion_by_oid(self, oid: int) -> ConversionDef | None:
+        """Return a conversion: there are none."""
         return None
 
     def _oid(self) -> int:
