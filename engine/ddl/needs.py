@@ -15,6 +15,7 @@ from engine.ddl.members import named_role
 from engine.reads.plans import Replan
 from planner.acl import memberships
 from planner.bind.calls import is_users_function
+from planner.builtins.system import type_name
 from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.errors import SqlError
 from planner.extensions import PLPGSQL
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.connection.session import Session
     from planner import statements as st
-    from planner.builtins.system import type_name
-from planner.catalog import ExtensionDef, FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
+    from planner.catalog import ExtensionDef, FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
 
 _ROUTINES = {"f": "function", "p": "procedure", "a": "aggregate"}
 

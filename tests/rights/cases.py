@@ -127,6 +127,7 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "CREATE TABLE w.n (x int) PARTITION BY LIST (x)", "CREATE TABLE elses.n (x int)", "CREATE TABLE pg_catalog.n (x int)",
     ),
     st.AlterTable: (
+        "ALTER FOREIGN TABLE w.ft OPTIONS (x 'y')", "ALTER FOREIGN TABLE w.ft ALTER a OPTIONS (x 'y')", "ALTER FOREIGN TABLE w.ft OWNER TO w_target",
         "ALTER TABLE w.t ADD COLUMN n int", "ALTER TABLE w.t ADD COLUMN n w.e", "ALTER TABLE w.t ADD COLUMN n int REFERENCES w.ref",
         "ALTER TABLE w.t DROP COLUMN b", "ALTER TABLE w.free ALTER a TYPE bigint", "ALTER TABLE w.free ALTER a TYPE w.d",
         "ALTER TABLE w.t ALTER a SET DEFAULT 3", "ALTER TABLE w.t ALTER a SET NOT NULL", "ALTER TABLE w.t ADD CHECK (a > 0)",
@@ -170,7 +171,7 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "ALTER SCHEMA w2 RENAME TO n", "ALTER ROLE w_target RENAME TO n", "ALTER ROLE w_super RENAME TO n", "ALTER DATABASE w_db RENAME TO n",
     ),
     st.Drop: (
-        "DROP TABLE w.free", "DROP TABLE IF EXISTS w.free", "DROP TABLE w.t", "DROP TABLE w.t CASCADE", "DROP VIEW w.iv", "DROP MATERIALIZED VIEW w.m", "DROP INDEX w.ti",
+        "DROP FOREIGN TABLE w.ft", "DROP TABLE w.free", "DROP TABLE IF EXISTS w.free", "DROP TABLE w.t", "DROP TABLE w.t CASCADE", "DROP VIEW w.iv", "DROP MATERIALIZED VIEW w.m", "DROP INDEX w.ti",
         "DROP SEQUENCE w.s", "DROP SCHEMA w2", "DROP SCHEMA elses", "DROP SCHEMA w CASCADE", "DROP TABLE w.elses", "DROP TABLE w.absent", "DROP TABLE IF EXISTS w.absent",
     ),
     st.Comment: (
@@ -181,6 +182,7 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "COMMENT ON ROLE w_target IS 'x'", "COMMENT ON ROLE w_super IS 'x'", "COMMENT ON DATABASE postgres IS 'x'", "COMMENT ON DATABASE w_db IS 'x'",
         "COMMENT ON EXTENSION citext IS 'x'", "COMMENT ON LARGE OBJECT 90001 IS 'x'", "COMMENT ON TEXT SEARCH CONFIGURATION w.conf IS 'x'",
         "COMMENT ON TEXT SEARCH DICTIONARY w.dict IS 'x'", "COMMENT ON STATISTICS w.st IS 'x'",
+        "COMMENT ON FOREIGN TABLE w.ft IS 'x'", "COMMENT ON CONVERSION w.cv IS 'x'",
         "COMMENT ON FOREIGN DATA WRAPPER w_wrapper IS 'x'", "COMMENT ON SERVER w_server IS 'x'", "COMMENT ON OPERATOR CLASS w.opc USING btree IS 'x'", "COMMENT ON OPERATOR FAMILY w.opf USING btree IS 'x'",
     ),
     st.Maintenance: (
@@ -267,6 +269,14 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "ALTER SERVER w_server OWNER TO h_foreign",
     ),
     st.DropForeign: ("DROP FOREIGN DATA WRAPPER w_wrapper CASCADE", "DROP SERVER w_server CASCADE", "DROP SERVER w_elses_server"),
+    st.CreateConversion: (
+        "CREATE CONVERSION w.n FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8", "CREATE CONVERSION elses.n FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8",
+    ),
+    st.AlterConversion: (
+        "ALTER CONVERSION w.cv RENAME TO n", "ALTER CONVERSION w.cv SET SCHEMA w2", "ALTER CONVERSION w.cv SET SCHEMA w",
+        "ALTER CONVERSION w.cv OWNER TO w_target", "ALTER CONVERSION w.cv OWNER TO w_owner",
+    ),
+    st.DropConversion: ("DROP CONVERSION w.cv", "DROP CONVERSION IF EXISTS w.absent"),
     st.CreateOpfamily: ("CREATE OPERATOR FAMILY w.n USING btree", "CREATE OPERATOR FAMILY w.opf USING btree"),
     st.CreateOpclass: ("CREATE OPERATOR CLASS w.n FOR TYPE int4 USING btree AS OPERATOR 1 <", "CREATE OPERATOR CLASS w.opc FOR TYPE int4 USING btree AS OPERATOR 1 <"),
     st.ChangeOpfamily: ("ALTER OPERATOR FAMILY w.opf USING btree ADD OPERATOR 2 <= (int4, int2)", "ALTER OPERATOR FAMILY w.opf USING btree DROP OPERATOR 1 (int4, int2)"),
