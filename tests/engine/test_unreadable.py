@@ -56,6 +56,10 @@ KINDS: Final[Mapping[str, Kind]] = {
         "CREATE SEQUENCE bad_seq; CREATE TABLE of_seq (a int)", "SELECT 'bad_seq'::regclass::oid",
         "SELECT last_value FROM bad_seq", "DROP SEQUENCE bad_seq",
     ),
+    "foreign table": Kind(
+        "CREATE FOREIGN DATA WRAPPER of_bad; CREATE SERVER of_bad FOREIGN DATA WRAPPER of_bad; CREATE FOREIGN TABLE bad_foreign (a int) SERVER of_bad",
+        "SELECT 'bad_foreign'::regclass::oid", "ALTER FOREIGN TABLE bad_foreign OPTIONS (a 'b')", "DROP FOREIGN TABLE bad_foreign",
+    ),
     "type": Kind(
         "CREATE DOMAIN bad_domain AS int CHECK (VALUE > 0); CREATE TABLE of_domain (a bad_domain)",
         "SELECT 'bad_domain'::regtype::oid", "SELECT 1::bad_domain", "DROP DOMAIN bad_domain CASCADE", needed=("of_domain",), first=("TABLE of_domain",),
@@ -107,14 +111,19 @@ KINDS: Final[Mapping[str, Kind]] = {
         needed=("of_wrapper",), first=("SERVER of_wrapper",),
     ),
     "foreign server": Kind(
-        "CREATE FOREIGN DATA WRAPPER of_servers; CREATE SERVER bad_server FOREIGN DATA WRAPPER of_servers",
+        "CREATE FOREIGN DATA WRAPPER of_servers; CREATE SERVER bad_server FOREIGN DATA WRAPPER of_servers; CREATE FOREIGN TABLE of_server (a int) SERVER bad_server",
         "SELECT oid FROM pg_foreign_server WHERE srvname = 'bad_server'", "CREATE USER MAPPING FOR PUBLIC SERVER bad_server",
-        "DROP SERVER bad_server",
+        "DROP SERVER bad_server CASCADE", needed=("of_server",), first=("FOREIGN TABLE of_server",),
     ),
     "user mapping": Kind(
         "CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w; CREATE USER MAPPING FOR postgres SERVER s",
         "SELECT oid FROM pg_user_mapping", "ALTER USER MAPPING FOR postgres SERVER s OPTIONS (a 'b')",
         "DROP USER MAPPING FOR postgres SERVER s",
+    ),
+    "conversion": Kind(
+        "CREATE CONVERSION bad_conversion FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8",
+        "SELECT oid FROM pg_conversion WHERE conname = 'bad_conversion'", "ALTER CONVERSION bad_conversion RENAME TO x",
+        "DROP CONVERSION bad_conversion",
     ),
     "operator family": Kind(
         "CREATE OPERATOR FAMILY bad_family USING btree", "SELECT oid FROM pg_opfamily WHERE opfname = 'bad_family'",
@@ -141,7 +150,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 }  # fmt: skip
 """By kind of row, and more of some."""
 
-STORED: Final = {"view": "relation", "sequence": "relation", "enum": "type"}
+STORED: Final = {"view": "relation", "sequence": "relation", "foreign table": "relation", "enum": "type"}
 
 
 def _damage(body: bytes, fault: str) -> bytes:
