@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome
+from engine.ddl.analyze_extended import analyze_extended
 from engine.ddl.drop import table_of
 from engine.ddl.function_uses import remake_indexes
 from engine.ddl.in_use import refuse_change
@@ -32,6 +33,7 @@ from txn.types import ShardId
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
     from engine.connection.session import Session
+    from engine.statistics.extended import ExtendedRecord
     from planner.catalog import IndexDef, RelationDef
 
 
@@ -197,11 +199,19 @@ async def _analyze(session: Session, oids: Sequence[int], told: _Told | None) ->
     statistics = session.db.statistics
     if statistics is None:
         return
-    relations = [r for r in map(session.catalog.relation_by_oid, oids) if r is not None]
+    named = [r for r in map(session.catalog.relation_by_oid, oids) if r is not None]
+    relations = list({r.oid: r for one in named for r in (one, *descendants(one, session.catalog))}.values())
     if told is None:
         await statistics.analyze([(relation.oid, relation.timeline) for relation in relations])
-        return
+    else:
+        for relation in relations:
+            told.begins("analyzing", relation.oid)
+            await statistics.analyze([(relation.oid, relation.timeline)])
+            told.counted(relation.oid)
+    found: dict[int, ExtendedRecord] = {}
     for relation in relations:
-        told.begins("analyzing", relation.oid)
-        await statistics.analyze([(relation.oid, relation.timeline)])
-        told.counted(relation.oid)
+        if relation.statistics:
+            found |= await analyze_extended(session, relation)
+    if found:
+        living = {oid for space in session.db.spaces for oid in space.catalog.statistics()}
+        await statistics.note_extended(found, living | session.catalog.statistics().keys())

@@ -2,6 +2,7 @@
 
     <data>/statistics/<shard>.parts      the figures of a table's parts by their names
     <data>/statistics/analyzed           what ANALYZE has found, by table
+    <data>/statistics/extended           what it has found by statistics objects, by their oids
 
 A file is a line that names its format and whose sketches it has, then its content's CRC-32 and the content (MessagePack). One that is of
 another version, cut short or damaged is taken for none: it is made again from the parts. A file appears whole, by a rename.
@@ -17,12 +18,14 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from engine.statistics.extended import ExtendedRecord
 from engine.statistics.figures import PartFigures
 from engine.statistics.records import TableRecord
 from txn.persist.trouble import opened, whole
 
 FORMAT: Final = "holdfast statistics 1"
 ANALYZED: Final = "analyzed"
+EXTENDED: Final = "extended"
 PARTS: Final = ".parts"
 T = TypeVar("T")
 
@@ -52,6 +55,14 @@ class StatisticsFiles:
     def write_records(self, records: Mapping[int, TableRecord]) -> None:
         """Note what ANALYZE has found. Raises OSError."""
         self._write(ANALYZED, records)
+
+    def extended(self) -> dict[int, ExtendedRecord]:
+        """Return what ANALYZE has found by statistics objects."""
+        return self._read(EXTENDED, dict[int, ExtendedRecord]) or {}
+
+    def write_extended(self, records: Mapping[int, ExtendedRecord]) -> None:
+        """Note what ANALYZE has found by statistics objects. Raises OSError."""
+        self._write(EXTENDED, records)
 
     def sweep(self, shards: Container[int]) -> None:
         """Remove files of tables that there are no more. Raises OSError."""

@@ -24,6 +24,7 @@ from typing import Any, Final, Protocol
 
 from engine.eager import settle
 from engine.loop.threads import stand_back
+from engine.statistics.extended import ExtendedRecord
 from engine.statistics.figures import CannotCount, PartFigures
 from engine.statistics.files import StatisticsFiles
 from engine.statistics.records import TableRecord, columns_of
@@ -107,6 +108,8 @@ class Statistics:
         self._running: set[_Pass] = set()
         self.records: Mapping[int, TableRecord] = {}
         """What was found of each table, by oid; replaced, never changed."""
+        self.extended: Mapping[int, ExtendedRecord] = {}
+        """What was found by each statistics object, by oid; replaced, never changed."""
 
     async def load(self) -> None:
         """Read what ANALYZE found before the last restart."""
@@ -118,6 +121,7 @@ class Statistics:
             self._files.sweep(shards)
         except OSError as error:
             log.warning("statistics of dropped tables are left behind: %s", error)
+        self.extended = self._files.extended()
         return {shard: found for shard, found in self._files.records().items() if shard in shards}
 
     async def close(self) -> None:
@@ -252,6 +256,18 @@ class Statistics:
         records = {**self.records, **found}
         self.records = {shard: record for shard, record in records.items() if shard in living}
         await asyncio.get_running_loop().run_in_executor(self._pool, self._write_records)
+
+    async def note_extended(self, found: Mapping[int, ExtendedRecord], living: Collection[int]) -> None:
+        """Note what ANALYZE has found by statistics objects; of those that are not ``living`` nothing is kept."""
+        records = {**self.extended, **found}
+        self.extended = {oid: record for oid, record in records.items() if oid in living}
+        await asyncio.get_running_loop().run_in_executor(self._pool, self._write_extended)
+
+    def _write_extended(self) -> None:
+        try:
+            self._files.write_extended(self.extended)
+        except OSError as error:
+            log.warning("extended statistics are not kept over a restart: %s", error)
 
     def _write_records(self) -> None:
         try:

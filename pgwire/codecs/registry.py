@@ -227,6 +227,11 @@ def _no_binary(way: str, name: str, settings: CodecSettings) -> Any:
     raise DataError("42883", f"no binary {way} function available for type {name}")
 
 
+def _only_shown(name: str, value: object) -> Any:
+    """Refuse the input of a type that has none: 0A000."""
+    raise DataError("0A000", f"cannot accept a value of type {name}")
+
+
 def _add_texts() -> None:
     for oid, name, size in (
         (domain.TEXT, "text", -1), (domain.VARCHAR, "character varying", -1), (domain.BPCHAR, "character", -1),
@@ -234,10 +239,12 @@ def _add_texts() -> None:
         (domain.REFCURSOR, "refcursor", -1),
         (domain.PG_NODE_TREE, "pg_node_tree", -1),
         # columns of catalog relations: statistics, which are always NULL, and missing values, which are texts
-        (2277, "anyarray", -1), (3361, "pg_ndistinct", -1), (3402, "pg_dependencies", -1), (5017, "pg_mcv_list", -1),
-        (10028, "pg_statistic[]", -1),
+        (2277, "anyarray", -1),
     ):  # fmt: skip
         _add_text(oid, name, size, text.parse_text, text.show_text, text.decode, text.send_text)
+    for oid, name in ((3361, "pg_ndistinct"), (3402, "pg_dependencies"), (5017, "pg_mcv_list")):
+        refuse = functools.partial(_only_shown, name)  # ANALYZE alone makes such values
+        _add_text(oid, name, -1, refuse, text.show_text, refuse, text.send_text)
     CODECS[domain.ACLITEM] = Codec(
         oid=domain.ACLITEM, name="aclitem", size=12, parse=_always(text.parse_text), show=_always(text.show_text),
         recv=functools.partial(_no_binary, "input", "aclitem"), send=functools.partial(_no_binary, "output", "aclitem"), ascii=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from planner.builtins.named_constants import for_reader
 from planner.builtins.registry import REGISTRY
@@ -12,6 +13,7 @@ from planner.builtins.system_definitions import get_expr, reader_of
 from planner.catalog import RelationDef
 from planner.catalog.statistics import KINDS, StatisticsDef
 from planner.deparse_expr import quote_identifier
+from planner.mcv_lists import decoded
 
 
 def _schema_name(session: EvalSession, one: StatisticsDef) -> str:
@@ -84,7 +86,14 @@ def _expressions(session: EvalSession, oid: int) -> tuple[str | None, ...] | Non
     return None if found is None or not found[1].expressions else shown_expressions(session, *found)
 
 
+def _mcv_items(value: str) -> Iterator[tuple[Any, ...]]:
+    """SQL's ``pg_mcv_list_items``."""
+    for number, (values, share, base) in enumerate(decoded(value)):
+        yield number, tuple(values), tuple(one is None for one in values), share, base
+
+
 def _register() -> None:
+    REGISTRY.python("pg_mcv_list_items(pg_mcv_list)", _mcv_items)
     for signature, form in (
         ("pg_statistics_obj_is_visible(oid)", _is_visible),
         ("pg_get_statisticsobjdef(oid)", _definition),

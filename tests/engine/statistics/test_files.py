@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.statistics.extended import ExpressionRecord, ExtendedRecord, McvItem
 from engine.statistics.figures import ColumnFigures, PartFigures
 from engine.statistics.files import StatisticsFiles
 from engine.statistics.records import ColumnRecord, TableRecord
@@ -16,6 +17,16 @@ PARTS = {
     "7/1-b": PartFigures(1, {1: ColumnFigures(1, bytes(1024), 0.5, 1.5, 9, 4)}),
 }
 RECORDS = {7: TableRecord(4, {1: ColumnRecord("int64", 0.25, 8, -0.5)}, 1, None)}
+EXTENDED = {
+    9: ExtendedRecord(
+        (23, 25),
+        False,
+        '{"1, 2": 3}',
+        None,
+        (McvItem(("1", None), 0.5, 0.25),),
+        (ExpressionRecord(0.0, 4, -1.0),),
+    )
+}
 
 
 def files(folder: Path, sketches: str = "some 1") -> StatisticsFiles:
@@ -27,6 +38,8 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert files(tmp_path).records() == {}
     files(tmp_path).write_parts(7, PARTS)
     files(tmp_path).write_records(RECORDS)
+    files(tmp_path).write_extended(EXTENDED)
+    assert files(tmp_path).extended() == EXTENDED
     assert files(tmp_path).parts(7) == PARTS
     assert files(tmp_path).records() == RECORDS
     assert files(tmp_path).parts(8) == {}
