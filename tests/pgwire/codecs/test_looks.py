@@ -88,11 +88,13 @@ AT_ONCE = 6500
 @pytest.mark.parametrize("kind", NO_VALUES)
 def test_reading_what_may_be_no_value_looks_at_the_clock(kind: str) -> None:
     text = NO_VALUES[kind]
-    readers: list[Callable[[str], object]] = [
-        registry.text_decoder(oid)
-        for oid in registry.CODECS
-        if oid < FIRST_USER_OID  # others are of databases of other tests, and may have gone
-    ]
+    readers: list[Callable[[str], object]] = []
+    for oid in registry.CODECS:
+        # others are of databases of other tests, and may have gone; rows of information_schema have domains, which a catalog knows
+        if oid < FIRST_USER_OID:
+            with suppress(DataError):
+                readers.append(registry.text_decoder(oid))
+    assert len(readers) > 150
     for read in (*readers, hstore.parse, lambda given: list(composite.parse_fields(given, 2))):
 
         def tried(given: str, read: Callable[[str], object] = read) -> None:
