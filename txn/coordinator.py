@@ -294,7 +294,7 @@ class Coordinator:
                 live = None if history is None else history.latest.generation
                 if live is not None:
                     for ended in shard.ended:
-                        live.end_rows(ended, writes.ts)
+                        yield from live.end_rows_slowly(ended, writes.ts)
                         yield
                     self._add_parts(live, shard, writes.ts)
                     yield from apply_in_slices(live, shard.ops, writes.ts, bool(shard.parts))

@@ -249,9 +249,11 @@ def read_keys(
     txn: StoreTransaction, view: View, index: IndexId, keys: Sequence[Key]
 ) -> Steps[list[StoredRow]]:
     """Read by key at the transaction's timestamp, own intents included; no locks, no read set."""
-    if view.own is not None and len(view.own.rows) > FEW_INTENTS:
-        yield from make_ready(view, index)
     generation = view.generation
+    if view.own is not None and (
+        len(view.own.rows) > FEW_INTENTS or generation.indexes[index].make.long is not None
+    ):
+        yield from make_ready(view, index)
     own = view.own
     ts = txn.ts
     statement = txn.statement

@@ -44,7 +44,8 @@ class CatalogHistory:
         self._next_version = next_version
         self._begins: list[int] = []
         self._undos: list[_Undo] = []
-        self._unweighed: deque[tuple[int, list[tuple[Stored | None, Stored | None]]]] = deque()
+        self._unweighed: deque[tuple[int, _Undo, Mapping[StoredKey, Stored]]] = deque()
+        """Each change with what there is after it."""
         self.kept: deque[tuple[int, int]] = deque()
         self.sequences: list[RelationDef] = []
         self._made: OrderedDict[int, CatalogSnapshot] = OrderedDict()
@@ -62,23 +63,25 @@ class CatalogHistory:
         ``changed``: all keys in which it may differ from ``before``.
         """
         old, new = before.items, after.items
-        undo: dict[StoredKey, Stored | None] = {
-            key: old.get(key) for key in changed if old.get(key) is not new.get(key)
-        }
+        undo: dict[StoredKey, Stored | None] = {}
+        for key in changed:  # in the turn of the commit, for each of thousands of tables: once
+            was = old.get(key)
+            if was is not new.get(key):
+                undo[key] = was
         if undo:
             self._begins.append(ts)
             self._undos.append(undo)
-            self._unweighed.append((ts, [(before, new.get(key)) for key, before in undo.items()]))
+            self._unweighed.append((ts, undo, new))
         self.forget(since)
 
     def weighing(self) -> Generator[None, None, None]:
         """Weigh what has been recorded since the last time, in slices; ``kept`` has it then."""
         pause = Slice(AT_ONCE)
         while self._unweighed:
-            ts, changes = self._unweighed.popleft()
+            ts, undo, items = self._unweighed.popleft()
             size = 0
-            for before, after in changes:
-                size += yield from kept_bytes(before, after, pause)
+            for key, before in undo.items():
+                size += yield from kept_bytes(before, items.get(key), pause)
                 if pause.over():
                     yield
             if self.kept and self.kept[-1][1] < TOGETHER:
@@ -101,7 +104,7 @@ class CatalogHistory:
         """Note a change that was made before this start; later ones come later. ``undo`` as in the module's picture."""
         self._begins.append(ts)
         self._undos.append(undo)
-        self._unweighed.append((ts, [(before, None) for before in undo.values()]))
+        self._unweighed.append((ts, undo, {}))
 
     def changed_since(self, ts: Timestamp) -> dict[StoredKey, Stored | None]:
         """Return all keys in which the catalog as of ``ts`` may differ from the current one, and what each was before it last changed."""

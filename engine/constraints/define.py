@@ -16,6 +16,7 @@ from engine.constraints.references import references_to, with_partitions
 from engine.constraints.setwise import check_table
 from engine.eager import settle
 from engine.transaction.timelines import crossing
+from pgwire.give_way import paced_iter
 from planner.bind.foreign_key import resolve
 from planner.bind.naming import choose_name
 from planner.catalog import ConstraintDef, RelationDef
@@ -107,7 +108,7 @@ def dependents(
     """Return foreign keys of other tables that refer to ``tables``, by one of ``indexes`` if given; oldest first."""
     found = [
         (child, constraint)
-        for oid in tables
+        for oid in paced_iter(tables)
         for child, constraint in references_to(session.catalog, _relation(session, oid))
         if child.oid not in tables or indexes is not None
         if indexes is None or constraint.index_oid in indexes

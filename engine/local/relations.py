@@ -115,11 +115,14 @@ def _scan(
     targets = _with_table(use, alike.targets, f"CAST([{oids}] AS BIGINT[])[CAST(file_index AS BIGINT) + 1]")
     if not alike.hides:
         return f"SELECT {targets} FROM {sources.files(parts)}"
-    hidden = {"pos": pa.concat_arrays([part.hidden for part in parts])}
+    hidden = {"pos": pa.chunked_array([part.hidden for part in parts])}  # millions, which are not copied
     of_file = ""
     if len(parts) > 1:
-        numbers = [pa.repeat(pa.scalar(n, pa.uint64()), len(part.hidden)) for n, part in enumerate(parts)]
-        hidden["file"] = pa.concat_arrays(numbers)
+        numbers = []
+        for n, part in enumerate(parts):
+            numbers.append(pa.repeat(pa.scalar(n, pa.uint32()), len(part.hidden)))
+            give_way()
+        hidden["file"] = pa.chunked_array(numbers)
         of_file = " AND f.file_index = h.file"
     name = sources.add("hidden", pa.table(hidden))
     files = sources.files(parts, ", file_row_number = true")

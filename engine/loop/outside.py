@@ -13,6 +13,7 @@ the spot: its argument came in through code that can.
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 import subprocess
 import sys
@@ -36,6 +37,10 @@ _LOOKS_S: Final = 0.05
 _BUFFER: Final = 1 << 20
 _ANSWER_BYTES: Final = 4 << 20
 """What an answer may have without a look at the ceiling."""
+_NEARLY: Final = 2
+"""What asks for twice what it has is refused where half of what it may take is left."""
+_ROOM_S: Final = 0.01
+"""How often a process is looked at while it works."""
 _COPIES: Final = 2
 """How often an answer is there at once: its pieces, and the value that is put together."""
 
@@ -110,6 +115,32 @@ class _Worker:
         self._writer.close()
         assert self.process.stdin is not None
         self.process.stdin.close()
+
+
+class _Room:
+    """How much memory a process might still have taken, at the least: of one that has ended nobody can tell any more."""
+
+    def __init__(self, pid: int) -> None:
+        """Look until ``close``."""
+        self._pid = pid
+        self.least = 1 << 62
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(_ROOM_S, self._look)
+
+    def _look(self) -> None:
+        try:
+            with open(f"/proc/{self._pid}/statm", "rb") as file:
+                taken = int(file.read().split()[0]) * resource.getpagesize()
+            most, hard = resource.prlimit(self._pid, resource.RLIMIT_AS)
+        except (OSError, ValueError, IndexError):
+            return  # it has ended
+        if taken and most != hard:  # while a function runs
+            self.least = min(self.least, most - taken)
+        self._timer = self._loop.call_later(_ROOM_S, self._look)
+
+    def close(self) -> None:
+        """Look no more."""
+        self._timer.cancel()
 
 
 class Outside:
@@ -197,20 +228,22 @@ class Outside:
             worker = await _Worker.start()
         pid = worker.process.pid
         self.running.add(pid)
+        room = _Room(pid)
         try:
             answer = await worker.call(name, args, lent, self._statements)
         except _Ended:
             self._drop(worker)
             if kept:
                 return None
-            if lent < self._statements.each:
-                # there was little to lend, and C code that gets no memory may end its process
+            if lent < self._statements.each or room.least * _NEARLY < lent:
+                # C code that gets no memory may end its process
                 raise _took_too_much(lent) from None
             raise SqlError("58000", "the process that computes a long expression has ended") from None
         except BaseException:
             self._drop(worker)
             raise
         finally:
+            room.close()
             self.running.discard(pid)
         self._give(worker)
         return answer

@@ -129,6 +129,24 @@ def test_a_process_that_ends_by_itself_had_too_little_where_there_was_little_to_
     run(body)
 
 
+@pytest.mark.parametrize("name", ["a_long_name_of_a_function", "pg_catalog.int4(text)"])
+def test_a_grammar_that_ends_its_process_for_want_of_memory_took_too_much(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of these is a segmentation fault of the library, the other ends the process as PostgreSQL ends one of its."""
+
+    async def body() -> None:
+        async with processes(128 << 20) as outside:
+            monkeypatch.setattr(METER, "room", lambda: 1 << 20)
+            text = f"GRANT EXECUTE ON FUNCTION {','.join([name] * 300_000)} TO PUBLIC"
+            with pytest.raises(SqlError) as caught:
+                await asyncio.to_thread(parse._raw_json, text)
+            assert caught.value.sqlstate == "53200"
+            assert not outside.running
+
+    run(body)
+
+
 @pytest.mark.parametrize(
     ("room", "started"), [(parse.GRAMMAR_BYTES * 80_010, 0), (parse.GRAMMAR_BYTES * 79_000, 1)]
 )

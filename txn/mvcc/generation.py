@@ -19,7 +19,7 @@ current version is refused (L7). TRUNCATE and rewrites start a new generation; o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Generator, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from txn.errors import DamagedFile
@@ -30,6 +30,7 @@ from txn.mvcc.many_keys import NOT_JUDGED, Judged, Known, LongValues, is_long
 from txn.mvcc.parts import PartState, mask_of
 from txn.mvcc.version import Version, at
 from txn.records import EndedRows, RowOp
+from txn.slices import at_once
 from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardColumn, ShardId, ShardSpec
 
 Cold: TypeAlias = tuple[PartState, int]
@@ -407,11 +408,15 @@ class Generation:
         self.last_change = max(self.last_change, ts)
 
     def end_rows(self, ended: EndedRows, ts: int) -> None:
-        """End many rows of a part at once. Idempotent. Raises StoreCorrupted when one is not current (L7)."""
+        """As ``end_rows_slowly``, in one go."""
+        at_once(self.end_rows_slowly(ended, ts))
+
+    def end_rows_slowly(self, ended: EndedRows, ts: int) -> Generator[None, None, None]:
+        """End many rows of a part, a slice between two yields. Idempotent. Raises StoreCorrupted when one is not current (L7)."""
         part = next((part for part in self.parts if part.ref.name == ended.part), None)
         if part is None:
             raise StoreCorrupted(f"shard {self.shard} has no part {ended.part}")
-        if not part.end_rows(mask_of(ended, part.ref.rows), ts):
+        if not (yield from part.end_rows_slowly(mask_of(ended, part.ref.rows), ts)):
             raise StoreCorrupted(f"a row of part {ended.part} has ended before {ts}")
         self.last_change = max(self.last_change, ts)
         self.bulk_ended = max(self.bulk_ended, ts)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from txn.mvcc.generation import Generation
 from txn.mvcc.index import HotIndex
 from txn.mvcc.keys import IndexKey, under
-from txn.mvcc.many_keys import NOT_JUDGED, Judged, Known, is_long
+from txn.mvcc.many_keys import NOT_JUDGED, Judged, Known, LongValues, held, is_long
 from txn.mvcc.own_ends import Ended, OwnEnds
 from txn.mvcc.parts import PartState
 from txn.records import RowOp
@@ -38,6 +38,18 @@ class Intent(msgspec.Struct, gc=False):
     statement: int
     older: Intent | None
     base: int
+
+
+def _entered(index: HotIndex, long: LongValues, values: Row, row_id: RowId) -> Iterator[None]:
+    """Enter a row in an inverted index, under very many keys a slice between two yields."""
+    value = values[long.position]
+    if value is None or not is_long(value):
+        index.add(index.make.of_row(values), row_id)
+        return
+    with held([long], values) as making:
+        yield from making
+        yield from index.enter_ahead(index.make.of_row(values), row_id)
+        index.settle()
 
 
 class OwnWrites:
@@ -104,12 +116,17 @@ class OwnWrites:
         self._filling.add(index_id)
         shared = self.generation.indexes[index_id]
         index = self._indexes[index_id] = HotIndex(shared.make, shared.definition)
+        long = shared.make.long
         pause = Slice(FILL_ROWS)
         for row_id in list(self.rows):
             intent = self.rows.get(row_id)
             while intent is not None:
-                if intent.values is not None:
+                if intent.values is None:
+                    pass
+                elif long is None:
                     index.add(index.make.of_row(intent.values), row_id)
+                else:
+                    yield from _entered(index, long, intent.values, row_id)
                 intent = intent.older
             if pause.over():
                 yield
@@ -222,8 +239,8 @@ class OwnWrites:
         self._filling.clear()
         for index in indexes.values():
             yield from index.take_apart()
-        for held in (self.rows, self.cold):
-            yield from free(held)
+        for rows in (self.rows, self.cold):
+            yield from free(rows)
         if self.ops is not None:
             yield from free(self.ops)
 

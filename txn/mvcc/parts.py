@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from txn.columns import int64_values
 from txn.records import EndedRows
+from txn.slices import at_once
 from txn.types import IndexId, Key, KeyRange, PartRef, RowId
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ _ARRAY_SHARE: Final = 16
 _ARRAY_ROWS: Final = 1024  # smaller parts keep a dict
 _SPARSE: Final = 64
 """Rows of a part for each position from which on positions are sorted."""
+_SLICE_ROWS: Final = 1 << 17
+"""Rows that end between two turns of the event loop, a multiple of eight."""
+_MOVED: Final = 10_000
+"""Ends that are moved to the array between two turns."""
 AT_ONCE: Final = 16_384
 """Positions that are sorted on the event loop: about a millisecond."""
 
@@ -97,39 +102,64 @@ class PartState:
 
     def _dense(self) -> array[int]:
         """Return the end of every row, 0 for none."""
+        return at_once(self._dense_slowly())
+
+    def _dense_slowly(self) -> Generator[None, None, array[int]]:
         ends = self._ends
         if not isinstance(ends, dict):
             return ends
-        dense = array("q", bytes(8 * self.ref.rows))
-        for at, end in ends.items():
+        dense = array("q")
+        for start in range(0, self.ref.rows, _SLICE_ROWS):
+            dense.frombytes(bytes(8 * min(_SLICE_ROWS, self.ref.rows - start)))
+            yield
+        for number, (at, end) in enumerate(ends.items()):
             dense[at] = end
+            if not number % _MOVED:
+                yield
         return dense
 
     def end_rows(self, mask: Any, ts: int) -> bool:
-        """Note that the rows of an Arrow boolean array over all positions end at ``ts``: milliseconds per million.
+        """As ``end_rows_slowly``, in one go."""
+        return at_once(self.end_rows_slowly(mask, ts))
 
-        Idempotent; ``ts`` is at or above all ends so far. False, and nothing is noted, where one had ended before.
+    def end_rows_slowly(self, mask: Any, ts: int) -> Generator[None, None, bool]:
+        """Note that the rows of an Arrow boolean array over all positions end at ``ts``, about a millisecond's work between two yields.
+
+        Idempotent; ``ts`` is at or above all ends so far, and no others come meanwhile. Returns False, and nothing is noted, where one had ended
+        before. Readers are not to know of ``ts`` before it is done.
         """
+        if self.last_end < ts and mask.true_count > _ARRAY_ROWS:
+            return (yield from self._end_many(mask, ts))
         positions = int64_values(pc.indices_nonzero(mask).cast(pa.int64()))
         if self.last_end >= ts:  # replayed over a manifest that has some of them (C27)
             for position in positions:
                 self.end(position, ts)
             return True
-        if len(positions) <= _ARRAY_ROWS:
-            if any(map(self._end_of, positions)):
-                return False
-            for position in positions:
-                self.end(position, ts)
-            return True
-        ends = self._dense()
-        now = _int64(ends)
-        if pc.any(pc.not_equal(now.filter(mask), pa.scalar(0, pa.int64()))).as_py():
+        if any(map(self._end_of, positions)):
             return False
-        dense = int64_values(pc.if_else(mask, pa.scalar(ts, pa.int64()), now))
+        for position in positions:
+            self.end(position, ts)
+        return True
+
+    def _end_many(self, mask: Any, ts: int) -> Generator[None, None, bool]:
+        dense = yield from self._dense_slowly()
+        view = memoryview(dense)
+        none, end = pa.scalar(0, pa.int64()), pa.scalar(ts, pa.int64())
+        slices = [(start, mask.slice(start, _SLICE_ROWS)) for start in range(0, len(dense), _SLICE_ROWS)]
+        for start, ending in slices:
+            now = _shown(view[start : start + len(ending)])
+            if pc.any(pc.not_equal(now.filter(ending), none)).as_py():
+                return False
+            yield
+        for start, ending in slices:
+            part = view[start : start + len(ending)]
+            part[:] = memoryview(int64_values(pc.if_else(ending, end, _shown(part))))
+            positions = pc.add(pc.indices_nonzero(ending).cast(pa.int64()), start)
+            self._positions += int64_values(positions)
+            self._timestamps += array("q", [ts]) * len(positions)
+            yield
         self._ends = dense
         self._end_of = dense.__getitem__
-        self._positions += positions
-        self._timestamps += array("q", [ts]) * len(positions)
         return True
 
     def end_of(self, position: int) -> int:
@@ -266,6 +296,11 @@ def mask_of(record: EndedRows, rows: int) -> Any:
     """Return the Arrow boolean array of ended rows over a part of ``rows`` rows."""
     bits = pa.decompress(record.rows, (rows + 7) // 8, "zstd")
     return pa.Array.from_buffers(pa.bool_(), rows, [None, bits])
+
+
+def _shown(values: memoryview) -> Any:
+    """Return some of an array as Arrow's, which sees what it becomes."""
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
 def _int64(values: array[int]) -> Any:

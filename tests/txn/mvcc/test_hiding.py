@@ -52,6 +52,37 @@ def test_positions_are_those_that_a_reader_does_not_see(seed: int, at_once: int)
             assert _listed(own.hidden(1 << 60, (), column)) == sorted(expected)
 
 
+@pytest.mark.parametrize("before", [0, 3, 300], ids=["none", "few", "many"])
+def test_many_rows_end_some_at_a_time(before: int) -> None:
+    rng = random.Random(before)
+    rows = 2003
+    parts = [part_of(rows, [1]) for _ in range(2)]
+    taken = rng.sample(range(rows), before)
+    for part in parts:
+        for position in taken:
+            part.end(position, 5)
+    left = [p for p in range(rows) if p not in taken]
+    ending = sorted(rng.sample(left, 900))
+    mask = pa.array([p in set(ending) for p in range(rows)], pa.bool_())
+    wrong = pa.array([p in {*ending, *taken[:1]} for p in range(rows)], pa.bool_())
+    with mock.patch.multiple(parts_module, _SLICE_ROWS=64, _ARRAY_ROWS=10, _MOVED=20):
+        if taken:
+            assert not parts[0].end_rows(wrong, 7)
+            assert _listed(parts[0].hidden(7)) == sorted(taken), "nothing is noted"
+        steps = 0
+        for _ in parts[0].end_rows_slowly(mask, 7):
+            steps += 1
+            assert _listed(parts[0].hidden(6)) == sorted(taken), "a reader of before sees none of it"
+        assert steps >= 2 * rows // 64
+    for position in ending:
+        parts[1].end(position, 7)
+    for ts in (4, 5, 6, 7, 8):
+        assert _listed(parts[0].hidden(ts)) == _listed(parts[1].hidden(ts))
+        assert all(parts[0].visible(p, ts) == parts[1].visible(p, ts) for p in range(rows))
+    assert parts[0].ended == parts[1].ended
+    assert parts[0].last_end == 7
+
+
 def test_what_ends_while_a_thread_looks_is_not_hidden() -> None:
     part = part_of(4000, [1])
     for position in range(0, 4000, 2):
