@@ -121,10 +121,9 @@ class IndexExecutor:
         planning = Planning(catalog)
         root = planning.query(query, None)
         subplans = tuple(planning.subplans)
-        planning.subplans.clear()  # its layouts refer to the planning: no cycle is left
         access = tuple(planning.accesses)
         small = all(a.bounded for a in access)
-        return IndexPlan(
+        plan = IndexPlan(
             query.columns,
             root,
             access,
@@ -136,6 +135,8 @@ class IndexExecutor:
             subplans,
             query.in_turn,
         )
+        planning.end()
+        return plan
 
     def run(self, plan: IndexPlan, ctx: ExecContext) -> Result | Awaitable[Result]:
         """Run: at once where possible, else as a stream."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from engine.index.access import Access, is_fixed, outer_levels
 from engine.index.aggregate import AggregateNode
@@ -91,6 +91,16 @@ class RangeAccess:
         )  # fmt: skip
 
 
+class _Ended:
+    """Stands for the catalog of a planning that has ended: who asks it for anything has a bug."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(f"the planning has ended, and the catalog is asked for {name}")
+
+
+_ENDED: Final[Any] = _Ended()
+
+
 @dataclass(slots=True)
 class Planning:
     """State of planning one statement: the catalog, the accesses chosen so far, and the sources of those by candidates."""
@@ -100,6 +110,11 @@ class Planning:
     candidates: list[CandidateScan] = field(default_factory=list)
     partitioned: list[PartitionsSource] = field(default_factory=list)
     subplans: list[tuple[SubLink, Node]] = field(default_factory=list)
+
+    def end(self) -> None:
+        """Everything is planned. Nodes and expressions have layouts that refer to this: it lets go of the catalog, which they would keep as long as they are kept, and of the nodes."""
+        self.subplans.clear()
+        self.catalog = _ENDED
 
     def note(self, range_: Range, table: int, access: Access | None, *, peeked: bool = False) -> None:
         """Record how a stored table is reached."""

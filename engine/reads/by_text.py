@@ -1,7 +1,6 @@
 """What is kept by the text of a statement: bounded by entries and by characters, least recently used first out.
 
-    key = (text, ...)      a plan takes about BYTES of memory for each character of its text, often more than the text says
-    shared                 what some have in common (the catalog that plans were bound against) counts once, as long as one of them is kept
+    key = (text, ...)      a plan takes about BYTES of memory for each character of its text, often more than the text says (``weight``)
 
 A bound on entries alone would let a client that sends 2,000 long statements fill gigabytes, which a full garbage collection then walks.
 """
@@ -9,7 +8,7 @@ A bound on entries alone would let a client that sends 2,000 long statements fil
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from pgwire.release import release_all
 
@@ -19,15 +18,6 @@ TextKey: TypeAlias = "tuple[str, tuple[int, ...], Any]"
 """Text, types of parameters, and what else its meaning depends on."""
 
 
-class Shared(NamedTuple):
-    """Something that several items have: what tells it from others, and how many characters it counts for."""
-
-    number: int
-    weight: int
-
-
-SHARES: Final = 8
-"""So many of what is shared fit at least."""
 ENTRIES: Final = 2000
 CHARACTERS: Final = 1 << 20
 """Of the texts of all entries together: some 100 MB of plans."""
@@ -38,7 +28,7 @@ BYTES: Final = 90
 class ByText(Generic[_V]):
     """Key -> what is kept of it."""
 
-    __slots__ = ("_characters", "_entries", "_items", "_shared", "_sizes", "_used")
+    __slots__ = ("_characters", "_entries", "_items", "_sizes", "_used")
 
     def __init__(self, entries: int = ENTRIES, characters: int = CHARACTERS) -> None:
         """Start empty; the arguments are the bounds."""
@@ -46,8 +36,7 @@ class ByText(Generic[_V]):
         self._characters = characters
         self._used = 0  # characters
         self._items: OrderedDict[TextKey, _V] = OrderedDict()
-        self._sizes: dict[TextKey, tuple[int, Shared | None]] = {}
-        self._shared: dict[int, int] = {}  # how many items have it, by its number
+        self._sizes: dict[TextKey, int] = {}
 
     def __contains__(self, key: TextKey) -> bool:
         """Tell whether something is kept."""
@@ -64,20 +53,12 @@ class ByText(Generic[_V]):
         """Return what is kept, without a use of it."""
         return self._items.get(key)
 
-    def put(self, key: TextKey, item: _V, weight: int = 0, shared: Shared | None = None) -> None:
-        """Keep an item, in place of the one before if there is one; the latest stays, however long its text.
-
-        ``weight``: characters that it counts for beside its text; ``shared``: what it has in common with others.
-        """
+    def put(self, key: TextKey, item: _V, weight: int = 0) -> None:
+        """Keep an item, in place of the one before if there is one; the latest stays, however long its text. ``weight``: characters that it counts for beside its text."""
         self.drop(key)
         self._items[key] = item
-        size, _ = self._sizes[key] = len(key[0]) + weight, shared
+        size = self._sizes[key] = len(key[0]) + weight
         self._used += size
-        if shared is not None:
-            others = self._shared.get(shared.number, 0)
-            self._shared[shared.number] = others + 1
-            if not others:
-                self._used += self._weight(shared)
         while len(self._items) > self._entries or (self._used > self._characters and len(self._items) > 1):
             first, _item = self._items.popitem(last=False)
             self._went(first)
@@ -91,22 +72,11 @@ class ByText(Generic[_V]):
         return True
 
     def _went(self, key: TextKey) -> None:
-        size, shared = self._sizes.pop(key)
-        self._used -= size
-        if shared is not None:
-            others = self._shared.pop(shared.number) - 1
-            if others:
-                self._shared[shared.number] = others
-            else:
-                self._used -= self._weight(shared)
-
-    def _weight(self, shared: Shared) -> int:
-        """What is shared leaves most of the room to what shares it, however large it is."""
-        return min(shared.weight, self._characters // SHARES)
+        self._used -= self._sizes.pop(key)
 
     def clear(self) -> None:
         """Forget everything; where the loop runs it is freed in the turns that follow."""
         items, self._items = self._items, OrderedDict()
-        self._sizes, self._shared = {}, {}
+        self._sizes = {}
         self._used = 0
         release_all(items)

@@ -30,12 +30,14 @@ from txn.types import Row, ShardId
 class TableFilters:
     """The filters of one query on the tables it reads, compiled when they are first asked for."""
 
-    __slots__ = ("_asked", "_catalog", "_compiled", "_query")
+    __slots__ = ("_asked", "_compiled", "_query", "_relations")
 
     def __init__(self, query: QueryExpr, catalog: Catalog) -> None:
         """``catalog``: the one that ``query`` was bound against."""
         self._query = query
-        self._catalog = catalog
+        # of the catalog no more is kept: plans are kept for long, and have these
+        oids = [oid for r in ranges_of(query) if isinstance(r, RelationRange) for oid in r.tables]
+        self._relations = {oid: catalog.relation_by_oid(oid) for oid in oids}
         self._compiled: dict[int, tuple[RowFunction, ...]] | None = None
         self._asked: dict[int, list[Expr]] = {}  # what the tests of a table are made of
 
@@ -84,7 +86,7 @@ class TableFilters:
         return {oid: tuple(made) for oid, made in tests.items() if oid not in open_}
 
     def _test(self, oid: int, index: int, conjuncts: Sequence[Expr]) -> RowFunction | None:
-        relation = self._catalog.relation_by_oid(oid)
+        relation = self._relations.get(oid)
         if relation is None:
             return None
         layout = Layout(columns={(index, c.attnum): c.attnum - 1 for c in relation.live})

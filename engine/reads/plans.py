@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from engine.catalog.state import CatalogSnapshot
 from engine.reads.by_text import ByText, TextKey
-from engine.reads.weight import HEAVY, shared_weight, weight_of
+from engine.reads.weight import HEAVY, weight_of
 from pgwire.give_way import openly
 from pgwire.release import mind
 from planner.bind.locking import never_waits, statement_name
@@ -168,7 +168,6 @@ class Plan:
         "point",
         "quick",
         "retryable",
-        "shared",
         "short",
         "tables",
         "timeline",
@@ -213,7 +212,6 @@ class Plan:
         self.weight = weight_of(bound.statement, [len(relation.columns) for relation in found if relation])
         if self.weight > HEAVY:
             self._tree = mind([bound.statement])  # freed in slices once the plan has gone
-        self.shared = shared_weight(catalog)  # and what it has in common with other plans
         timelines = _timelines(bound, self.tables, catalog)
         # the one that it is about, "" where none: its tables', but for most DDL, which is about all
         self.timeline = min(timelines, default="")
@@ -355,7 +353,7 @@ class PlanCache:
 
     def put(self, key: TextKey, plan: Plan) -> None:
         """Remember a plan."""
-        self._plans.put(key, plan, plan.weight, plan.shared)
+        self._plans.put(key, plan, plan.weight)
 
     def clear(self) -> None:
         """Forget everything."""

@@ -350,7 +350,7 @@ class TemplateCache:
         if made is None and may_be_tried(template, sql):
             made = Trials(template)
         if type(made) is Plan:
-            entries.put(key, made, made.weight, made.shared)
+            entries.put(key, made, made.weight)
         else:
             entries.put(key, made)
 

@@ -4,8 +4,7 @@
 
 Caches count a plan as its text (``by_text``) and this many characters more.
 
-What it was compiled to has the catalog that it was bound against, as do all plans that were bound against that one: as long as one of
-them is kept. Of 2,000 tables a catalog takes 400 kB of its own, and each DDL makes another, which counts once for all plans of it.
+The catalog that it was bound against it does not keep: of 2,000 tables one takes 400 kB of its own, and each DDL makes another (``Planning.end``).
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from engine.catalog.state import CatalogSnapshot
-from engine.reads.by_text import Shared
 from pgwire.give_way import give_way, opening
 from planner.query import QueryBase, Range
 from planner.walk import walk
@@ -26,15 +23,6 @@ USUAL: Final = 1000
 """What is not counted: nearly all plans are smaller, and their texts tell of them."""
 HEAVY: Final = 40_000
 """Of a tree that takes milliseconds to be freed."""
-
-OF_PLACE: Final = 0.4
-"""Of an object of the catalog in one of its dictionaries: some 36 bytes."""
-
-
-def shared_weight(catalog: CatalogSnapshot) -> Shared:
-    """Return what a catalog counts for: its dictionaries, not the definitions, which it has in common with others."""
-    places = 2 * len(catalog.relations_by_oid) + len(catalog.items)
-    return Shared(catalog.version, int(OF_PLACE * places))
 
 
 @opening

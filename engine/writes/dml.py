@@ -253,7 +253,8 @@ class ConflictPlan:
         self.action = clause.action
         width = len(relation.columns)
         layout = table_layout(relation, parent)
-        layout.subplan = Planning(session.catalog).sublink
+        planning = Planning(session.catalog)
+        layout.subplan = planning.sublink
         for column in relation.live:
             layout.columns[1, column.attnum] = width + 2 + column.attnum - 1
         layout.records[1] = partial(row_record, relation, parent, at=width + 2)
@@ -262,6 +263,7 @@ class ConflictPlan:
         self.where: RowFunction | None = (
             None if clause.where is None else compile_predicate([clause.where], layout)
         )
+        planning.end()
 
 
 async def run_insert(session: Session, plan: Plan, statement: Insert, params: tuple[Any, ...]) -> Outcome:

@@ -68,11 +68,13 @@ class MergeActions:
         extras = len(statement.source.columns) - 1 - len(live)
         columns |= {(1, number): len(live) + number for number in range(1, extras + 1)}
         layout = Layout(columns=columns)
-        layout.subplan = Planning(session.catalog).sublink
+        planning = Planning(session.catalog)
+        layout.subplan = planning.sublink
         self._width = len(relation.columns)
         self._old = [(column.attnum - 1, at) for at, column in enumerate(live, 1)]
         self._matched = [_compiled(action, layout) for action in statement.actions if action.matched]
         self._unmatched = [_compiled(action, layout) for action in statement.actions if not action.matched]
+        planning.end()
 
     async def choose(self, row: Row, env: Env) -> Action | None:
         """Return the first action that fits a row of the source, None for none, or DO NOTHING."""

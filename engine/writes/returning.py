@@ -52,7 +52,8 @@ class Returning:
         self.columns = columns
         self.width = len(relation.columns)
         layout = table_layout(relation)
-        layout.subplan = Planning(session.catalog).sublink
+        planning = Planning(session.catalog)
+        layout.subplan = planning.sublink
         for target in targets:
             for node in walk(target.expr):
                 if not isinstance(node, Var):
@@ -61,6 +62,7 @@ class Returning:
                     layout.columns[1, node.attnum] = self.width + 2 + node.attnum - 1
         exprs = [target.expr for target in targets if not target.junk]
         self.project: RowFunction = compile_row(exprs, layout)
+        planning.end()
 
     async def rows(
         self, stored: Iterable[tuple[RowId, Row, Row]], env: Env, oid: int | None = None

@@ -51,9 +51,11 @@ class RowChecks:
         """
         self._named = parent or relation
         layout = table_layout(relation, parent)
-        layout.subplan = Planning(session.catalog).sublink
+        planning = Planning(session.catalog)
+        layout.subplan = planning.sublink
         self._relation = relation
         compiled = [(check, compile_expr(check.condition, layout)) for check in checks]
+        planning.end()
         self._checks: list[tuple[RowCheck, RowFunction]] = [c for c in compiled if c[0].kind != "stored"]
         self._stored: list[tuple[RowCheck, RowFunction]] = [c for c in compiled if c[0].kind == "stored"]
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, cast
 
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.user_types import UserTypes
 from planner.catalog import Catalog, EnumLabel
 from planner.errors import SqlError, not_supported
 from planner.lower import build as b
@@ -63,7 +64,11 @@ Labels = Callable[[int], Sequence[EnumLabel]]
 
 
 def labels_of(catalog: Catalog) -> Labels:
-    """Return the labels of enums as ``catalog`` has them."""
+    """Return the labels of enums as ``catalog`` has them. Plans are kept for long: where it is a server's, what is returned keeps the enums, and not the catalog."""
+    types: UserTypes | None = getattr(catalog, "codec_types", None)
+    if types is not None:
+        enums = types.enums
+        return lambda oid: cast("Sequence[EnumLabel]", enums[oid].labels) if oid in enums else ()
 
     def labels(oid: int) -> Sequence[EnumLabel]:
         made = catalog.type_by_oid(oid)

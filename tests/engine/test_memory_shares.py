@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import engine.run
 from engine import accounts
 from engine.accounts import Account, Held, Sessions, Statements
 from engine.eager import settle
@@ -606,3 +607,17 @@ def test_statements_that_leave_a_small_row_each_are_counted_some_at_a_time(sql: 
 
 if __name__ == "__main__":
     has_its_share_and_no_more(sys.argv[1], Path(sys.argv[2]))
+
+
+def test_what_the_machine_has_no_memory_for_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(session: Session, _other: Session) -> None:
+        def none_left(*_args: Any) -> Any:
+            raise MemoryError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(engine.run, "run", none_left)
+            with pytest.raises(Failed, match="53200 out of memory The system has no more for the server."):
+                await session.run("CREATE TABLE t (a int)")
+        await session.run("CREATE TABLE t (a int)")
+
+    run(tmp_path, body)

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from engine.catalog.state import CatalogSnapshot
-from engine.reads.by_text import BYTES, ByText, Shared
-from engine.reads.caches import PlanCaches
-from engine.reads.weight import OF_PLACE
+from engine.index import computed_keys
+from engine.reads.by_text import ByText
 from tests.support.engine import Failed, Session, open_database
 from txn.coordinator import TxnOptions
 from txn.persist.memory import MemoryDisk
@@ -28,24 +27,6 @@ def test_what_is_heavy_makes_others_go() -> None:
     kept.put(("text 7", (), None), "again", 300)
     assert [n for n in range(10) if (f"text {n}", (), None) in kept] == [7, 9]
     assert ("light", (), None) in kept
-
-
-def test_what_is_shared_counts_as_long_as_one_has_it_and_leaves_room() -> None:
-    kept: ByText[str] = ByText(entries=100, characters=1000)
-
-    def held() -> list[int]:
-        return [n for n in range(20) if (f"{n:02}", (), None) in kept]
-
-    for number in range(20):
-        kept.put((f"{number:02}", (), None), "", 0, Shared(number // 2, 120))
-    assert held() == list(range(4, 20)), "eight times 122 and their texts"
-    assert kept.drop(("05", (), None))
-    kept.put(("00", (), None), "", 0, Shared(9, 120))
-    assert held() == [0, 4, *range(6, 20)]
-    kept.put(("01", (), None), "", 0, Shared(10, 10**9))
-    assert held() == [0, 1, *range(6, 20)], (
-        "the last one that had the second has gone, and the new one counts for an eighth"
-    )
 
 
 def test_a_session_keeps_few_prepared_statements_over_wide_tables(tmp_path: Path) -> None:
@@ -71,8 +52,8 @@ def test_a_session_keeps_few_prepared_statements_over_wide_tables(tmp_path: Path
     asyncio.run(whole())
 
 
-def test_plans_keep_no_more_catalogs_than_they_may_take_memory(tmp_path: Path) -> None:
-    """Each DDL makes a catalog, and a plan that was bound against it has it: of thousands of tables a plan may have a megabyte."""
+def test_kept_plans_keep_no_catalogs(tmp_path: Path) -> None:
+    """Each DDL makes a catalog: of thousands of tables one takes a megabyte, and there may be a plan for each."""
 
     async def whole() -> None:
         database = await open_database(MemoryDisk(), TxnOptions(retention_ms=0), data_dir=str(tmp_path))
@@ -86,18 +67,36 @@ def test_plans_keep_no_more_catalogs_than_they_may_take_memory(tmp_path: Path) -
         await session.run("CREATE TABLE stays (a int)")
         await session.run("SELECT a FROM stays")
         before = catalogs()
-        places = 2 * len(session.connection.session.catalog.relations_by_oid)
-        database.plans = PlanCaches(int(10 * OF_PLACE * places) * 2 * BYTES)
         for number in range(40):
             await session.run(f"CREATE TABLE gone{number} (a int)")
             await session.run("SELECT a FROM stays")
             await session.run(f"SELECT a + 1 FROM gone{number}")
+            await session.run(f"PREPARE p{number} AS SELECT a + 1 FROM gone{number}; EXECUTE p{number}")
             await session.run(f"DROP TABLE gone{number}")
         for _ in range(100):  # what has gone is freed in turns of the loop
-            if catalogs() <= before + 20:
+            if catalogs() <= before + 2:
                 break
             await asyncio.sleep(0.02)
-        assert catalogs() <= before + 20
+        assert catalogs() <= before + 2
+        await database.close()
+
+    asyncio.run(whole())
+
+
+def test_kept_keys_of_indexes_are_few_where_their_texts_are_long(tmp_path: Path) -> None:
+    """Each definition of a table makes them anew, and a condition may be as long as a client likes."""
+
+    async def whole() -> None:
+        database = await open_database(MemoryDisk(), data_dir=str(tmp_path))
+        session = Session(database, 1)
+        await session.run("CREATE TABLE t (a int, b text)")
+        many = " OR ".join(f"a = {n}" for n in range(1000))
+        await session.run(f"CREATE INDEX ON t (lower(b)) WHERE {many}")
+        for number in range(40):
+            await session.run(f"ALTER TABLE t ADD c{number} int")
+            await session.run("SELECT a FROM t WHERE lower(b) = 'x' AND a = 5")
+        texts = [key[0] for key in computed_keys._kept._items]
+        assert 0 < sum(map(len, texts)) <= computed_keys.CHARACTERS
         await database.close()
 
     asyncio.run(whole())

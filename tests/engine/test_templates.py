@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.reads.by_text import BYTES, CHARACTERS, ByText, Shared
+from engine.reads.by_text import BYTES, CHARACTERS, ByText
 from engine.reads.caches import OWN_CHARACTERS, PlanCaches
 from engine.reads.plans import Plan
 from engine.reads.template_slots import Kept, Template, may_be_tried
@@ -198,7 +198,7 @@ def test_a_literal_that_decides_something_stays_and_the_others_are_parameters() 
     cache, tried = TemplateCache(ByText(), ByText()), []
     shape = "SELECT a, b FROM t WHERE a > {} ORDER BY {} LIMIT {}"
     plan = object.__new__(Plan)
-    plan.weight, plan.shared = 0, Shared(0, 0)
+    plan.weight = 0
 
     def prove(template: Template) -> Plan | None:
         tried.append(template.text)
@@ -287,7 +287,7 @@ def test_long_statements_do_not_fill_the_memory_with_plans(
     monkeypatch.setattr(Plan, "fixed_names", False)
     caches = PlanCaches(MUCH, PlanCaches(MUCH)) if own else PlanCaches(MUCH)
     catalog, plan, size = cast(Any, None), object.__new__(Plan), 30_000
-    plan.weight, plan.shared = 0, Shared(0, 0)
+    plan.weight = 0
     keys = [(f"{number:0{size}}", (), None) for number in range(50)]
     for key in keys:
         caches.put(key, plan)
