@@ -291,8 +291,8 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
         return await change_by_key(session, plan, change, params)
     query, ctx = await _start(session, plan, change, params)
     change.note_key(plan, query)
-    bulky = change.may_be_bulk(session) and not plan.locking and session.parts is None and not change.in_turn
-    if bulky and change.plain and not (change.shape.checks or change.shape.demands):
+    whole = not plan.locking and session.parts is None and not change.in_turn
+    if whole and change.plain and not (change.shape.checks or change.shape.demands):
         count = await update_on_spark(session, change, query, ctx)
         if count is not None:
             return outcome("UPDATE", count, None, None)
@@ -300,7 +300,8 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     env = make_env(ctx)
     if change.in_turn and session.parts is None:
         return await _change_in_turn(session, change, result, env)
-    if bulky and isinstance(result, RowStream) and len(change.source.ranges) == 1:
+    whole = whole and len(change.source.ranges) == 1
+    if isinstance(result, RowStream) and whole and change.may_be_bulk(session):
         found = await _update_by_columns(session, change, result, env)
         if isinstance(found, int):
             return outcome("UPDATE", found, None, None)

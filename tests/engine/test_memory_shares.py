@@ -616,7 +616,7 @@ def test_what_the_machine_has_no_memory_for_is_told(tmp_path: Path, monkeypatch:
 
         with monkeypatch.context() as patched:
             patched.setattr(engine.run, "run", none_left)
-            with pytest.raises(Failed, match="53200 out of memory The system has no more for the server."):
+            with pytest.raises(Failed, match=r"53200 out of memory The system has no more for the server\."):
                 await session.run("CREATE TABLE t (a int)")
         await session.run("CREATE TABLE t (a int)")
 
