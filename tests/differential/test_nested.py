@@ -1,12 +1,14 @@
 """Random nested queries beside PostgreSQL 15, on the row executor and on DuckDB, whose own way to unnest is not trusted (``planner.lower.correlations``).
 
-``HOLDFAST_DIFF=50000`` asks that many, ``HOLDFAST_SEEDS`` as in ``test_generated``. A sub-select of two rows may be met by one side alone.
+``HOLDFAST_DIFF=50000`` asks that many, ``HOLDFAST_SEEDS`` as in ``test_generated``; figures are added to ``HOLDFAST_EVIDENCE``. A sub-select of two
+rows may be met by one side alone.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,6 +17,7 @@ import pytest
 from tests.differential.compare_generated import ask, same
 from tests.differential.generated_nested import SCHEMA, Generator
 from tests.differential.test_generated import seeds_of, spark
+from tests.support.evidence import add_run
 from tests.support.postgres import postgres
 from tests.support.server import ServerProcess
 
@@ -22,6 +25,7 @@ __all__ = ["postgres", "spark"]
 
 COUNT = int(os.environ.get("HOLDFAST_DIFF", "60"))
 SEEDS = seeds_of(os.environ.get("HOLDFAST_SEEDS", "1"))
+EVIDENCE = os.environ.get("HOLDFAST_EVIDENCE", "")
 EVERY = 500
 TOO_SLOW = "57014"
 TWO_ROWS = "21000"
@@ -62,6 +66,13 @@ def check(
             for connection in (ours, theirs):
                 connection.execute("DROP TABLE gn_o, gn_i, gn_k")
     print(f"seed {seed}: {dict(ends)}")
+    if EVIDENCE:
+        what = "random nested queries beside PostgreSQL 15, on the executors in turn (tests/differential/test_nested.py)"
+        run = {
+            "seeds": str(seed), "kind": ", ".join(executors), "statements": count, **dict(ends.most_common()),
+            "different": differences,
+        }  # fmt: skip
+        add_run(Path(EVIDENCE), what, run)
     assert not differences, "\n\n".join(differences[:10])
     assert ends["equal"] > count * 8 // 10, ends
     return ends

@@ -4,7 +4,7 @@
                    ── statement_timeout ────► ended                                   timeout_ms (beyond TIMEOUT_MS)
     watcher        ── pg_stat_activity, from then on ───────────────────► ended
     observer       ── SELECT 1, SELECT 1, SELECT 1 …                                  longest_ms
-    sampler        ── PSS of the server and its helpers                               peak_mb
+    sampler        ── memory of the server and its helpers                            peak_mb
     machine        ── a fixed loop and fresh pages, before and after                   loop_ms, page_us
 
 What a row has to come to is in ``judge``. The observer is a process of its own. Rows that are not within the bounds are measured again once the
@@ -52,6 +52,8 @@ TRIES: Final = 3
 WATCH_S: Final = 0.002
 WATCHED_S: Final = 30.0
 LOG_CHARACTERS: Final = 20_000
+LOGGED_S: Final = 0.5
+"""After which what has happened is in the log."""
 WRONGLY_SAID: Final = "it said"
 BACKLOG: Final = 64 << 10
 """Bytes that a client reads in no time worth naming."""
@@ -92,24 +94,28 @@ class Figures:
 
 
 class Sampler(threading.Thread):
-    """Looks at the proportional set of a process and those below it, whenever their resident sets have grown.
+    """Looks at the memory of a process and those below it; ``peak``: at most so many bytes, exactly where they are more than ``bound``.
 
     To tell the proportional set the system walks all pages of a process, and keeps it from getting or giving back memory meanwhile
-    (10 ms and more for some hundred megabytes). The resident set is a counter.
+    (50 ms and more for a gigabyte), which would be what others wait for. The resident set is a counter, and counts twice what two processes
+    share: only where the sum of all is over the bound, and has grown, are the proportional sets looked at.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, bound: int) -> None:
         super().__init__(daemon=True)
         self._pid = pid
+        self._bound = bound
         self._over = threading.Event()
         self.peak = 0
 
     def run(self) -> None:
-        highest = -GROWN_BYTES
+        walked = 0
         while not self._over.wait(SAMPLE_S):
             resident = sum(map(_resident, tree(self._pid)))
-            if resident >= highest + GROWN_BYTES:
-                highest = resident
+            if resident <= self._bound:
+                self.peak = max(self.peak, resident)
+            elif resident >= walked + GROWN_BYTES:
+                walked = resident
                 self.peak = max(self.peak, tree_bytes(self._pid))
 
     def stop(self) -> None:
@@ -137,6 +143,8 @@ def tree(root: int) -> list[int]:
 
 def _resident(pid: int) -> int:
     try:
+        if _is_jvm(pid):
+            return 0
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * mmap.PAGESIZE
     except (FileNotFoundError, ProcessLookupError):
         return 0
@@ -144,7 +152,7 @@ def _resident(pid: int) -> int:
 
 def _pss(pid: int) -> int:
     try:
-        if Path(f"/proc/{pid}/comm").read_text().strip() == "java":
+        if _is_jvm(pid):
             return 0
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
@@ -152,6 +160,10 @@ def _pss(pid: int) -> int:
     except (FileNotFoundError, ProcessLookupError):
         pass
     return 0
+
+
+def _is_jvm(pid: int) -> bool:
+    return Path(f"/proc/{pid}/comm").read_text().strip() == "java"
 
 
 class Stand:
@@ -203,7 +215,7 @@ class Stand:
         server = self._start()
         logged = len(server.log())
         before = speed()
-        sampler = Sampler(server.process.pid)
+        sampler = Sampler(server.process.pid, _bound(self.memory))
         self._tell("reset")
         sampler.start()
         began = time.perf_counter()
@@ -230,6 +242,7 @@ class Stand:
         if not wrong:
             found = replace(found, problem=judge(row, found, self.memory))
         if wrong or WRONGLY_SAID in found.problem:
+            time.sleep(LOGGED_S)
             found = replace(found, log=server.log()[logged:][-LOG_CHARACTERS:])
         if wrong.startswith("lost") or not self._serves(server.port):
             self.close()
@@ -355,7 +368,12 @@ def judge(row: Row, found: Figures, memory: str) -> str:
         problems.append(f"it was cancelled after {found.cancel_ms:.0f} ms")
     if found.timeout_ms > CANCEL_BOUND_MS:
         problems.append(f"it outlived statement_timeout by {found.timeout_ms:.0f} ms")
-    bound = int(parse_bytes(memory) * MEMORY_FACTOR) >> 20
+    bound = _bound(memory) >> 20
     if found.peak_mb > bound:
         problems.append(f"{found.peak_mb} MB, over {bound}")
     return "; ".join(problems)
+
+
+def _bound(memory: str) -> int:
+    """Return the bytes that a server of that memory and its helpers may have."""
+    return int(parse_bytes(memory) * MEMORY_FACTOR)
