@@ -36,6 +36,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from pgwire.codecs.user_types import NAMES, Names
+from pgwire.release import free_huge
 from pgwire.voice import VOICE, Severity, Tell
 from planner.builtins.large import METER
 from planner.errors import SqlError
@@ -106,6 +107,7 @@ def give_back() -> None:
     _left = min(_left, has)
     if 0 < has < _left + GROWN_BYTES and perf_counter() < _gave_at + AGAIN_S:
         return
+    free_huge()
     pa.default_memory_pool().release_unused()
     if _trim is not None:
         _trim(0)

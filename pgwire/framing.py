@@ -21,6 +21,8 @@ from io import BytesIO
 from struct import Struct
 from typing import Final
 
+from pgwire.release import mind_huge
+
 HEADER: Final = Struct(">Bi")
 INT32: Final = Struct(">i")
 UINT32: Final = Struct(">I")
@@ -141,7 +143,7 @@ class FrameBuffer:
                 self._grow(count)
             return False
         if self._growing is not None:
-            self.data = self._growing.getvalue()  # no copy: the bytes are made for it
+            self.data = mind_huge(self._growing.getvalue())  # no copy: the bytes are made for it
             self._growing = None
         else:
             self.more.insert(0, self.data[self.pos :])

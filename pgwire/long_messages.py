@@ -21,6 +21,7 @@ from typing import Final
 from pgwire import decode
 from pgwire.give_way import openly
 from pgwire.long_values import cut_bytes
+from pgwire.release import mind_huge
 
 LONG_BYTES: Final = 1 << 20
 PIECE_BYTES: Final = 1 << 20  # half a millisecond
@@ -152,7 +153,7 @@ async def _utf8_text(data: bytes, start: int, stop: int) -> str:
             wrong = begun + error.start
             return decode.utf8(data[wrong : min(wrong + LONGEST, stop)])  # says which bytes they are
         if end == stop:
-            return text
+            return mind_huge(text)
         at = end
         await asyncio.sleep(0)
 
@@ -163,4 +164,4 @@ async def _bytes(data: bytes, start: int, stop: int) -> bytes:
     for at in range(start, stop, PIECE_BYTES):
         copy.write(view[at : min(at + PIECE_BYTES, stop)])
         await asyncio.sleep(0)
-    return copy.getvalue()
+    return mind_huge(copy.getvalue())

@@ -23,7 +23,7 @@ from itertools import chain
 from typing import Any, AnyStr, Final, TypeVar
 
 from pgwire.give_way import give_way, outside, paced, paced_iter
-from pgwire.release import release, release_all
+from pgwire.release import mind_huge, release, release_all
 
 PIECE: Final = 1 << 20
 """Characters or bytes of one call of C: about a millisecond."""
@@ -84,7 +84,7 @@ class _Text:
 
     def done(self) -> str:
         """Return the text."""
-        return str(ctypes.cast(ctypes.c_void_p(self._address), ctypes.py_object).value)
+        return mind_huge(str(ctypes.cast(ctypes.c_void_p(self._address), ctypes.py_object).value))
 
     def begun(self) -> str:
         """Return a copy of what is there, of a text that does not become full."""
@@ -591,7 +591,7 @@ def filled_bytes(length: int, parts: Iterable[bytes | bytearray]) -> bytes:
         give_way()
     if at != end:
         raise SystemError("fewer bytes than were said")
-    return made
+    return mind_huge(made)
 
 
 def cut_bytes(data: bytes, start: int, end: int | None = None) -> bytes:

@@ -10,7 +10,8 @@ A container that is released is nobody else's any more: it is emptied, whoever s
 emptied in its turn, only where nothing else refers to it.
 
 What is made within an expression has no end of its own: the value goes with whoever has it last, an argument, a row, a variable. Who makes a large
-list or tuple calls ``mind``: the module keeps it, looks at times whether anybody else does, and frees it in slices when nobody has it any more.
+list or tuple calls ``mind``: the module keeps it, looks at times whether anybody else does, and frees it in slices when nobody has it any more. So does
+who makes a huge text or bytes, whose pages go back to the system in a thread of its own then (``pgwire.release_pages``).
 
 For the event loop's thread; elsewhere, and where no loop runs, ``release`` and ``mind`` do nothing.
 """
@@ -21,14 +22,17 @@ import asyncio
 import ctypes
 import gc
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from itertools import chain
 from sys import getrefcount
 from time import perf_counter
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final, TypeVar
 
+from pgwire.release_pages import HUGE, free_pages, free_waiting
+
 _T = TypeVar("_T")
+_V = TypeVar("_V", str, bytes)
 
 LARGE: Final = 4096
 """Entries of a container from which on it is freed in slices."""
@@ -42,6 +46,9 @@ PART: Final = 512
 """Entries that are freed between two looks at the clock."""
 WIDE: Final = 16 * PART
 """What the tuples of a part may hold together."""
+
+LONG: Final = 16 << 20
+"""Characters and bytes of values that are freed at once: half a millisecond."""
 
 LOOK_S: Final = 0.02
 """From when something is minded to the first look whether anybody has it; twice as long to the next look, and so on."""
@@ -60,6 +67,8 @@ _keep = _API.Py_IncRef
 _keep.restype, _keep.argtypes = None, (ctypes.py_object,)
 _drop = _API.Py_DecRef
 _drop.restype, _drop.argtypes = None, (ctypes.c_void_p,)
+_untrack = _API.PyObject_GC_UnTrack
+_untrack.restype, _untrack.argtypes = None, (ctypes.py_object,)
 _slice = _API.PyTuple_GetSlice
 _slice.restype, _slice.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_ssize_t)
 _resize = _API._PyTuple_Resize
@@ -133,9 +142,11 @@ _queue = _Queue()
 
 
 class _Minded:
-    """Large containers that others have, until they are this one's alone."""
+    """Values that others have, until they are this one's alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, free: Callable[[list[Any]], None]) -> None:
+        """``free`` is given those that nobody else has any more, in a list of its own."""
+        self._free = free
         # by identity: what two functions mind is there once, or each of the two would be somebody who has it
         self.held: dict[int, Any] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -161,7 +172,8 @@ class _Minded:
         self.pause_s = pause_s
         self.timer = self.loop.call_later(pause_s, self._look)
 
-    def _look(self) -> None:
+    def take(self) -> list[Any]:
+        """Return those that nobody else has any more; they are minded no longer."""
         held, gone = self.held, []
         for key in list(held):
             container = held.pop(key)
@@ -170,18 +182,33 @@ class _Minded:
             else:
                 held[key] = container
             del container
-        self.timer = None
-        if held:
-            self._look_after(min(2 * self.pause_s, RARELY_S))
+        return gone
+
+    def free(self) -> None:
+        """Free those that nobody else has any more."""
+        gone = self.take()
         if gone:
-            _queue.add(gone)
+            self._free(gone)
+
+    def _look(self) -> None:
+        self.timer = None
+        self.free()
+        if self.held:
+            self._look_after(min(2 * self.pause_s, RARELY_S))
 
 
-_minded = _Minded()
+_minded = _Minded(_queue.add)
+_huge = _Minded(free_pages)
 
 
 def mind(container: _T) -> _T:
-    """Return a list or tuple of many entries that was just made; once nobody has it any more it is freed in slices."""
+    """Return a list or tuple of many entries that was just made; once nobody has it any more it is freed in slices.
+
+    A tuple is a value, which no circle of references goes through: the collector, which would look through all of a new one twice (170 ms for eight
+    million entries), is told to leave it alone.
+    """
+    if type(container) is tuple:
+        _untrack(container)
     _minded.add(container)
     return container
 
@@ -196,6 +223,23 @@ def is_large(container: Collection[Any]) -> bool:
         width += len(one)
         one = one[-1]
     return size * width > CELLS
+
+
+def mind_huge(value: _V) -> _V:
+    """Return a text or bytes that was just made; where it is huge, its pages are freed in a thread once nobody has it any more.
+
+    Those that nobody has by now go first, so that a loop that makes one after the other has no more than two.
+    """
+    if len(value) >= HUGE:
+        _huge.free()
+        _huge.add(value)
+    return value
+
+
+def free_huge() -> None:
+    """Free at once what ``mind_huge`` would have freed in its thread: for who is about to refuse somebody memory."""
+    _huge.take().clear()
+    free_waiting()
 
 
 def mind_long(container: _T) -> _T:
@@ -297,8 +341,10 @@ def _free(part: list[Any], stack: list[Any]) -> None:
 
     Who has an entry is asked before anything else is: rows that a thousand lists share would be gone through a thousand times.
     """
-    if not any(map(_refers, set(map(type, part)))):
-        part.clear()
+    kinds = set(map(type, part))
+    if not any(map(_refers, kinds)):
+        if not (len(part) > 1 and kinds & _TEXTS and _is_long(part) and _free_half(part, stack)):
+            part.clear()
         return
     owned = [x for x in part if getrefcount(x) == 3]  # the list's, the loop's, and the call's
     if len(owned) < len(part):  # what is there twice does not look like ours alone
@@ -312,15 +358,14 @@ def _free(part: list[Any], stack: list[Any]) -> None:
     part.clear()
     if set(map(type, owned)) == _TUPLES:
         if sum(map(len, owned)) > WIDE:
-            if len(owned) > 1:
-                half = len(owned) // 2
-                stack.append(owned[half:])
-                del owned[half:]
-                _free(owned, stack)
+            if _free_half(owned, stack):
                 return
-        elif not any(map(_refers, set(map(type, chain.from_iterable(owned))))):
-            owned.clear()
-            return
+        else:
+            kinds = set(map(type, chain.from_iterable(owned)))
+            if not any(map(_refers, kinds)):
+                if not (kinds & _TEXTS and _is_long(chain.from_iterable(owned)) and _free_half(owned, stack)):
+                    owned.clear()
+                return
     stack += [x for x in owned if isinstance(x, _CONTAINERS) and len(x) > PART]
     wide = [x for x in owned if type(x) is tuple and len(x) > WIDE]
     if wide:
@@ -333,7 +378,23 @@ def _free(part: list[Any], stack: list[Any]) -> None:
         stack.append(found)
 
 
+def _free_half(part: list[Any], stack: list[Any]) -> bool:
+    """Free one half of a list, and put the other on the stack; False, with nothing done, where it has one entry."""
+    half = len(part) // 2
+    if half:
+        stack.append(part[half:])
+        del part[half:]
+        _free(part, stack)
+    return half > 0
+
+
+def _is_long(values: Iterable[Any]) -> bool:
+    """Tell whether the texts and bytes among values have more bytes together than are freed at once."""
+    return sum([len(x) for x in values if type(x) in _TEXTS]) > LONG
+
+
 _TUPLES: Final = {tuple}
+_TEXTS: Final = frozenset({str, bytes})
 
 
 def _stays_whole(entry: Any) -> bool:

@@ -32,6 +32,7 @@ from pgwire.connection import DROPPING, KEPT_BYTES, NO_FRAME, Connection
 from pgwire.direct import Direct, read_ahead
 from pgwire.errors import BackendError, ErrorReport, RemoteProtocolError, fatal
 from pgwire.give_way import SLICE_S
+from pgwire.release import release_error
 from pgwire.responder import WireResponder
 from pgwire.state import AUTH, CLOSED, EXTENDED, READY, SIMPLE, SKIP_UNTIL_SYNC, STARTUP, SYNCING
 
@@ -536,7 +537,7 @@ class Session:
         else:
             LOG.error("unexpected error in session %d", self.pid, exc_info=error)
             report = INTERNAL_ERROR
-        _let_go(error)
+        release_error(error)  # a frame that refers to it would keep the statement until a full collection
         report = self.connection.outcome(report)
         state = self.connection.state
         self.flush_wanted = True
@@ -688,16 +689,6 @@ class Session:
         if not self._pumping:
             self._loop.call_soon(self.responder.flush)
         self.flush_wanted = True
-
-
-def _let_go(error: BaseException | None) -> None:
-    """Drop the frames of an error that has been told of: one that a frame still refers to would keep the statement until a full collection."""
-    left = [error]
-    while left:
-        error = left.pop()
-        if error is not None and error.__traceback__ is not None:
-            error.__traceback__ = None
-            left += (error.__cause__, error.__context__)
 
 
 def _on_dropping(session: Session, data: bytes, start: int, stop: int) -> Step:

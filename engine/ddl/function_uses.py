@@ -226,7 +226,7 @@ def callers(catalog: CatalogSnapshot, functions: Iterable[int]) -> set[int]:
     ] = {}  # who calls an oid, or has a word of a name in a body that is a text
     for function in catalog.functions() if found else ():
         texts = " ".join((function.body_sql, *function.defaults))
-        words = () if function.body_sql else _WORD.findall(function.source.lower())
+        words = () if function.body_sql else _words(function.source)
         for key in {*named_oids(texts), *words}:
             called.setdefault(key, []).append(function.oid)
         give_way()
@@ -246,6 +246,10 @@ def callers(catalog: CatalogSnapshot, functions: Iterable[int]) -> set[int]:
 
 
 _WORD: Final = re.compile(r"\w+")
+
+
+def _words(source: str) -> set[str]:
+    return {match[0].lower() for match in paced_iter(_WORD.finditer(source), 1024)}
 
 
 def _with_name(catalog: CatalogSnapshot, name: str, called: Mapping[int | str, Sequence[int]]) -> list[int]:

@@ -20,7 +20,7 @@ _SPACE = " \t\n\r\f\v"
 
 def parse(text: str) -> bool:
     """Read any unambiguous prefix of true, false, yes, no, on, off, 1, 0, in any case; 22P02 otherwise."""
-    value = _WORDS.get(text)
+    value = _WORDS.get(text) if len(text) <= LONGEST else None  # the hash of a long text is a long call of C
     if value is None:
         word = stripped(text, _SPACE, True, True)
         value = _WORDS.get(word.lower()) if len(word) <= LONGEST else None

@@ -19,7 +19,7 @@ from pgwire.codecs.copy import CopyOptions, copy_context
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
 from pgwire.give_way import give_way
-from pgwire.long_values import LONG, find, joined_bytes, split
+from pgwire.long_values import LONG, PIECE, decoded, find, joined_bytes, split
 
 T = TypeVar("T")
 
@@ -357,12 +357,19 @@ class LineDecoder:
         return self.take(lines)
 
     def _bad_line(self, block: bytes) -> int:
-        for number, line in enumerate(block.split(b"\r" if self.eol == "\r" else b"\n"), 1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                return number
-        return 1
+        """Return the number of the line that ``decode`` refuses, from 1."""
+        try:
+            decoded(block)
+        except UnicodeDecodeError as error:
+            at = error.start
+        else:
+            at = find(block, b"\0")
+        mark = b"\r" if self.eol == "\r" else b"\n"
+        number = 1
+        for start in range(0, at, PIECE):
+            number += block.count(mark, start, min(start + PIECE, at))
+            give_way()
+        return number
 
     # CSV overrides these three: inside quotes every line end is data.
     def _returns(self, lines: list[str]) -> list[str]:
@@ -370,7 +377,7 @@ class LineDecoder:
             self._missing_return(lines)
             lines = [line[:-1] for line in lines]
         for number, line in enumerate(lines, 1):
-            if "\r" in line and not self._all_escaped(line, "\r"):
+            if find(line, "\r") >= 0 and not self._all_escaped(line, "\r"):
                 raise self.error(self.return_found, at=self.line + number, hint=self.return_hint)
         return lines
 
@@ -381,15 +388,15 @@ class LineDecoder:
 
     def _literal(self, lines: list[str], mark: str) -> None:
         for number, line in enumerate(lines, 1):
-            if mark in line and not self._all_escaped(line, mark):
+            if find(line, mark) >= 0 and not self._all_escaped(line, mark):
                 raise self.error(self.newline_found, at=self.line + number, hint=self.newline_hint)
 
     def _all_escaped(self, line: str, mark: str) -> bool:
-        at = line.find(mark)
+        at = find(line, mark)
         while at >= 0:
             if not is_escaped(line, at):
                 return False
-            at = line.find(mark, at + 1)
+            at = find(line, mark, at + 1)
             give_way()
         return True
 

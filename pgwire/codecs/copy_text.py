@@ -23,9 +23,34 @@ from pgwire.give_way import give_way, paced
 from pgwire.long_values import PIECE, count, fields, find, joined, split
 
 _ESCAPE: Final = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.)|\Z)", re.DOTALL)
+_CODE: Final = re.compile(r"\\[0-7x]")
+_CUT_OFF: Final = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:[0-7]{0,2}|x[0-9a-fA-F]?))?\Z")
+"""What stands at the end of a piece that may be cut off within an escape."""
 _BEFORE_END: Final = re.compile(rb"(?:[^\\\r\n]++|\\.)*+", re.DOTALL)
 _SHORT: Final = 1 << 14
 _CONTROL: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+def _has_codes(line: str) -> bool:
+    """Tell whether there are escapes in a line that may stand for bytes above 127, which may be wrong."""
+    for start in range(0, len(line), PIECE // 4):
+        if _CODE.search(line, start, start + PIECE // 4 + 1) is not None:
+            return True
+        give_way()
+    return False
+
+
+def _named_escapes(text: str) -> str | None:
+    """Replace escapes that have a name, and escaped backslashes; None where there are others."""
+    parts = text.split("\\\\")
+    for i, part in enumerate(parts):
+        if "\\" in part:
+            for letter, character in _CONTROL.items():
+                part = part.replace("\\" + letter, character)
+            if "\\" in part:
+                return None
+            parts[i] = part
+    return "\\".join(parts)
 
 
 class TextDecoder(LineDecoder):
@@ -67,7 +92,7 @@ class TextDecoder(LineDecoder):
         """See LineDecoder."""
         first = self.line + 1
         delimiter, null, width = self.delimiter, self.null, self.width
-        special = self.open or any("\\" in line for line in lines)
+        special = self.open or any(find(line, "\\") >= 0 for line in lines)
         if special:
             lines = self._logical(lines)
         if self.header_pending and lines:
@@ -112,7 +137,7 @@ class TextDecoder(LineDecoder):
                 continue
             if open_:
                 line, open_ = joined([*open_, line]), []
-            marker = self._end_marker(line) if "\\." in line else -1
+            marker = self._end_marker(line)
             if marker >= 0:
                 if len(line) > marker + 2:
                     raise self.error("end-of-copy marker corrupt", at=self.line + len(out) + 1)
@@ -128,11 +153,11 @@ class TextDecoder(LineDecoder):
     @staticmethod
     def _end_marker(line: str) -> int:
         r"""Return where ``\.`` stands whose backslash is not escaped, or -1."""
-        at = line.find("\\.")
+        at = find(line, "\\.")
         while at >= 0:
             if not is_escaped(line, at):
                 return at
-            at = line.find("\\.", at + 1)
+            at = find(line, "\\.", at + 1)
             give_way()
         return -1
 
@@ -180,20 +205,20 @@ class TextDecoder(LineDecoder):
     def _fields(self, line: str, number: int) -> Fields[str | None]:
         delimiter, null = self.delimiter, self.null
         found: Fields[str | None] = Fields(self.width)
-        plain = find(line, "\\") < 0
+        plain = find(line, "\\") < 0 or (self.long and not _has_codes(line))
         rest = fields(line, delimiter)
         for raw in rest:
             if raw.endswith("\\") and is_escaped(raw, len(raw)):
                 raw = self._with_delimiters(raw, rest)
             if raw == null:
                 found.append(None)
-            elif "\\" in raw:
+            elif find(raw, "\\") >= 0:
                 found.append(self._unescape(raw, line, number))
             else:
                 found.append(raw)
-                if plain and found.count > self.width:  # nothing can be wrong with the others
-                    found.count = count(line, delimiter) + 1
-                    break
+            if plain and found.count > self.width:  # nothing can be wrong with the others
+                found.count = count(line, delimiter) + 1
+                break
         return found
 
     def _with_delimiters(self, raw: str, rest: Iterator[str]) -> str:
@@ -221,20 +246,25 @@ class TextDecoder(LineDecoder):
                 return ""
             return _CONTROL.get(char, char)
 
-        if len(raw) <= _SHORT:
-            text = _ESCAPE.sub(replace, raw)
-        else:
-            parts: list[str] = []
-            at = 0
-            while at < len(raw):
-                slash = raw.find("\\", at, at + PIECE)
-                parts.append(raw[at:slash] if slash >= 0 else raw[at : at + PIECE])
-                at += PIECE
-                if slash >= 0 and (match := _ESCAPE.match(raw, slash)) is not None:
-                    parts.append(replace(match))
-                    at = match.end()
+        parts: list[str] = []
+        at, size = 0, len(raw)
+        while at < size:
+            slash = raw.find("\\", at, at + PIECE)
+            plain = min(at + PIECE, size) if slash < 0 else slash
+            if plain - at >= _SHORT:
+                parts.append(raw[at:plain])
+                at = plain
                 give_way()
-            text = joined(parts)
+                continue
+            piece = raw[at : at + _SHORT]
+            at += len(piece)
+            if at < size and (inside := _CUT_OFF.search(piece)) is not None and inside[1]:
+                at -= len(inside[1])
+                piece = piece[: inside.start(1)]
+            named = _named_escapes(piece)
+            parts.append(_ESCAPE.sub(replace, piece) if named is None else named)
+            give_way()
+        text = joined(parts)
         if not high:
             return text
         # Bytes above 127 came by escapes: put them together as UTF-8.

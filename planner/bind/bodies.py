@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pgwire.give_way import give_way, paced
+from pgwire.release import release
 from planner import ast
 from planner import query as qt
 from planner import statements as st
@@ -72,14 +74,14 @@ def bind_body(
     from planner.bind.changes import runs_in_parts
 
     inner = context.for_function(function, types)
+    body: list[Parsed] = []
     try:
         body = parse(inner.text)
-        for parsed in body:
+        for parsed in paced(body):
             _check_statement(parsed, defining=True)
-        statements = [parsed.statement for parsed in body]
-        if not statements and isinstance(columns, SqlType) and columns.oid == VOID:
+        if not body and isinstance(columns, SqlType) and columns.oid == VOID:
             return _nothing(columns)
-        first = statements[0] if len(statements) == 1 else None
+        first = body[0].statement if len(body) == 1 else None
         if not isinstance(first, _QUERIES) or runs_in_parts(first) or is_called(function):
             return None
         query = bind_query(inner, first)
@@ -91,6 +93,8 @@ def bind_body(
             when = "inlining" if function.returns_set or function.result != RECORD else "startup"
             error.where = f'SQL function "{function.name}" during {when}'
         raise
+    finally:
+        release(body)
     return made
 
 
@@ -116,6 +120,7 @@ def bind_called(
     inner = replace(
         inner, reads=set(), versions={}, flags=set(), functions=set(), running=inner.running | {function.oid}
     )
+    parsed: list[Parsed] = []
     try:
         parsed = parse(inner.text)
         if not _is_void(columns) and not (parsed and isinstance(parsed[-1].statement, _QUERIES | _CHANGES)):
@@ -141,10 +146,13 @@ def bind_called(
             if done.class_ is not st.StatementClass.READ_ONLY:
                 inner.flags.add("changes")
             made.append(done)
+            give_way()
     except SqlError as error:
         if error.where is None:
             error.where = f'SQL function "{function.name}" during startup'
         raise
+    finally:
+        release(parsed)
     context.versions.update(inner.versions)
     context.flags |= inner.flags
     return tuple(made)
@@ -162,8 +170,10 @@ def bind_utility(
 
 def check_body(function: FunctionDef) -> None:
     """Check what can be known of the body of a polymorphic function before it is called. Raises SqlError 42601, 0A000."""
-    for parsed in parse(function.source):
+    body = parse(function.source)
+    for parsed in paced(body):
         _check_statement(parsed, defining=True)
+    release(body)
 
 
 def _check_statement(parsed: Parsed, *, defining: bool) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from pgwire.give_way import paced
+from pgwire.release import let_go
 from planner import ast
 from planner import statements as st
 from planner.bind.bodies import Wanted, bind_body, bind_called, check_body
@@ -469,7 +470,7 @@ def _check(context: BindContext, function: FunctionDef) -> None:
     wanted = wanted_of(context, function)
     try:
         if bind_body(context, function, function.inputs, wanted) is None:
-            bind_called(context, function, function.inputs, wanted, defining=True)
+            let_go(bind_called(context, function, function.inputs, wanted, defining=True))
     except SqlError as error:
         error.where = f'SQL function "{function.name}"' if error.span is None else None
         raise

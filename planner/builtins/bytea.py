@@ -116,15 +116,16 @@ def encode(data: bytes, form: str) -> str:
             return long.joined(list(_base64_lines(data)), "\n")
         case "escape":
             return long.joined_up(
-                [
-                    "\\\\" if byte == 0x5C else f"\\{byte:03o}" if byte == 0 or byte > 127 else chr(byte)
-                    for byte in paced(data, 1024)
-                ]
+                ["".join(map(_ESCAPED.__getitem__, piece)) for piece in long.byte_pieces(data, 1 << 16)]
             )
         case _:
             raise SqlError("22023", quoting("unrecognized encoding: ", form))
 
 
+_ESCAPED: Final = [
+    "\\\\" if byte == 0x5C else f"\\{byte:03o}" if byte == 0 or byte > 127 else chr(byte)
+    for byte in range(256)
+]
 _LONGEST_FORM: Final = 16
 """Characters, more than the name of a form has."""
 

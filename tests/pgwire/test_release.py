@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
+import mmap
+import os
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
 
-from pgwire import release
+from pgwire import release, release_pages
 
 MANY = 3 * release.LARGE
 
@@ -186,7 +190,9 @@ async def test_what_a_failure_leaves_goes_in_slices() -> None:
 async def test_what_is_minded_goes_in_slices_once_nobody_has_it(
     made: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(release, "_minded", release._Minded())  # what other tests left is not looked at
+    monkeypatch.setattr(
+        release, "_minded", release._Minded(release._queue.add)
+    )  # what other tests left is not looked at
     taken: list[int] = []
     real = release._free
 
@@ -237,3 +243,85 @@ async def test_wide_rows_go_in_slices_though_they_are_few() -> None:
         assert release.freeing()
         await _emptied()
     await _emptied()
+
+
+@pytest.mark.parametrize(
+    "made", [lambda n: "x" * n, lambda n: b"x" * n, lambda n: "é" * n], ids=["ascii", "bytes", "wide"]
+)
+@in_loop
+async def test_huge_values_are_freed_by_the_thread_once_nobody_has_them(
+    made: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freed: list[Any] = []
+    monkeypatch.setattr(release, "_huge", release._Minded(freed.extend))
+    one = release.mind_huge(made(release.HUGE))
+    other = release.mind_huge(one)
+    short = release.mind_huge(made(8))
+    del one
+    release._huge._look()
+    assert freed == [], "somebody has it"
+    assert len(other) == release.HUGE
+    del other
+    release._huge._look()
+    assert [len(value) for value in freed] == [release.HUGE]
+    assert len(short) == 8
+    assert not release._huge.held
+    monkeypatch.undo()
+    before = _resident()
+    release.free_pages(freed)
+    assert freed == []
+    for _ in range(200):
+        if _resident() <= before - (release.HUGE * 3 // 4):
+            break
+        await asyncio.sleep(0.01)
+    else:
+        pytest.fail("its pages are still there")
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+@in_loop
+async def test_a_loop_of_huge_values_has_two_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    freed: list[int] = []
+    monkeypatch.setattr(release, "_huge", release._Minded(lambda gone: freed.extend(map(len, gone))))
+    for _ in range(5):
+        release.mind_huge("x" * release.HUGE)
+        assert len(release._huge.held) == 1
+    assert len(freed) == 4
+    release.free_huge()
+    assert not release._huge.held
+
+
+def test_a_forked_process_has_a_thread_of_its_own() -> None:
+    release.free_pages(["x" * release.HUGE])
+    thread = release_pages._thread
+    child = os.fork()
+    if not child:
+        os._exit(0 if release_pages._thread is not thread else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@in_loop
+async def test_the_collector_leaves_long_values_alone() -> None:
+    made = release.mind(tuple([i] for i in range(MANY)))
+    assert not gc.is_tracked(made)
+    last = made[-1]
+    del made
+    release._minded._look()
+    await _emptied()
+    assert last == [MANY - 1]
+
+
+@pytest.mark.parametrize("row", [lambda text: text, lambda text: (1, text)], ids=["texts", "rows"])
+@in_loop
+async def test_long_texts_go_some_megabytes_at_a_time(row: Callable[[str], Any]) -> None:
+    held = [row("x" * (1 << 20)) for _ in range(100)]
+    stack: list[Any] = [held]
+    left = 100
+    while stack:
+        release._free_some(stack)
+        assert left - sum(map(len, stack)) <= release.LONG >> 20
+        left = sum(map(len, stack))
+    assert not held
