@@ -28,6 +28,7 @@ from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, System
 from planner.catalog.foreign import ServerDef, WrapperDef
 from planner.catalog.relation_kinds import SYSTEM_COLUMNED
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID, rows
+from planner.typefacts import element_of
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_TYPE, PG_PROC = 1259, 2615, 1262, 1247, 1255
 PG_LANGUAGE = 2612
@@ -100,6 +101,12 @@ def type_acl(catalog: SystemCatalog, type_: TypeDef) -> tuple[AclItem, ...]:
     """Return the list of a user's type."""
     found = catalog.acl(PG_TYPE, type_.oid)
     return default_acl("type", type_.owner) if found is None else found
+
+
+def builtin_type_acl(catalog: SystemCatalog, oid: int) -> tuple[AclItem, ...]:
+    """Return the list of a type of PostgreSQL's own."""
+    found = catalog.acl(PG_TYPE, oid)
+    return default_acl("type", SUPERUSER) if found is None else found
 
 
 def function_acl(catalog: SystemCatalog, function: FunctionDef) -> tuple[AclItem, ...]:
@@ -223,6 +230,11 @@ class Rights:
     def type(self, type_: TypeDef, *, option: bool = False) -> bool:
         """Whether it may use a user's type in definitions."""
         return self.superuser or self._any(type_acl(self._catalog, type_), type_.owner, "type", "U", option)
+
+    def builtin_type(self, oid: int, *, option: bool = False) -> bool:
+        """Whether it may use a type of PostgreSQL's own, or the one that an array type is over, in definitions."""
+        items = builtin_type_acl(self._catalog, element_of(oid) or oid)
+        return self.superuser or self._any(items, SUPERUSER, "type", "U", option)
 
     def language(self, name: str, *, option: bool = False) -> bool:
         """Whether it may define functions in a language."""

@@ -18,19 +18,23 @@ import operator
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
+from engine.catalog.acl_texts import acl_texts
 from engine.catalog.attribute_numbers import numbered
 from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.counted import CountedRows, Figures
 from engine.catalog.information_visible import visible
 from engine.catalog.kept import Found, KeptRows, Needs, Part, Rows, both, only
 from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import PG_TYPE_OID
 from pgwire.codecs.settings import STORED_TEXT
-from pgwire.give_way import paced_iter
+from pgwire.give_way import paced, paced_iter
+from planner.acl import AclItem
 from planner.catalog import RelationDef
 from planner.facts import BOOL, CHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, XID
 from planner.quoting import printed
+from planner.typefacts import FIRST_USER_OID
 from txn.slices import over
 
 if TYPE_CHECKING:
@@ -378,6 +382,23 @@ class VirtualCatalog:
         return rows if seen is None else seen(rows)
 
     def _all_rows(self, oid: int, session: Any) -> Rows:
+        rows = self._rows_of_sources(oid, session)
+        return rows if oid != PG_TYPE_OID else self._with_rights(rows, session)
+
+    def _with_rights(self, rows: Rows, session: Any) -> Rows:
+        """Return the rows of pg_type with the rights to types of PostgreSQL's own, which few databases have granted or revoked."""
+        lists = built_in_lists(session.catalog)
+        if not lists:
+            return rows
+        place = self._places[PG_TYPE_OID]["typacl"]
+        return [
+            row
+            if row[0] not in lists
+            else (*row[:place], acl_texts(session, lists[row[0]]), *row[place + 1 :])
+            for row in paced(rows)
+        ]
+
+    def _rows_of_sources(self, oid: int, session: Any) -> Rows:
         parts = [
             self._part(oid, position, source, session).rows
             for position, source in enumerate(self._sources[oid])
@@ -397,6 +418,8 @@ class VirtualCatalog:
         """
         sources = self._sources.get(oid)
         if sources is None or any(source.scope == "session" for source in sources):
+            return None
+        if oid == PG_TYPE_OID and built_in_lists(session.catalog):
             return None
         seen = visible(session, self._relations[oid], self._places[oid])
         getters = [
@@ -434,6 +457,8 @@ class VirtualCatalog:
     def _finder_of_all(self, oid: int, attnum: int, session: Any) -> Callable[[Any], Rows] | None:
         sources = self._sources.get(oid)
         if sources is None or any(source.scope == "session" for source in sources):
+            return None
+        if oid == PG_TYPE_OID and built_in_lists(session.catalog):
             return None
         finders = [
             self._finder(oid, position, source, attnum, session)
@@ -509,6 +534,18 @@ class VirtualCatalog:
                 if column.name in columns:
                     self.find_all(definition.oid, column.attnum, session)
                     yield
+
+
+def built_in_lists(catalog: CatalogSnapshot) -> Mapping[int, tuple[AclItem, ...]]:
+    """Return the access lists of types of PostgreSQL's own that have others than by default, by oid, kept with the catalog."""
+    known = catalog.derived.get(built_in_lists)
+    if known is None:
+        known = catalog.derived[built_in_lists] = {
+            acl.object_oid: acl.items
+            for acl in catalog.acls()
+            if acl.class_oid == PG_TYPE_OID and acl.object_oid < FIRST_USER_OID
+        }
+    return cast("Mapping[int, tuple[AclItem, ...]]", known)
 
 
 def all_of(source: Source) -> Maker:

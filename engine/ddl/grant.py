@@ -41,10 +41,12 @@ from planner.acl import (
 from planner.catalog import AclDef, RoleDef
 from planner.catalog.foreign import FOREIGN_WORDS, ServerDef, WrapperDef
 from planner.errors import SqlError
+from planner.facts import facts
 from planner.rights import (
     READ_ALL,
     WRITE_ALL,
     Rights,
+    builtin_type_acl,
     column_acl,
     database_acl,
     foreign_acl,
@@ -56,6 +58,7 @@ from planner.rights import (
     schema_acl,
     type_acl,
 )
+from planner.typefacts import is_fact
 from txn.types import StoredRow
 
 if TYPE_CHECKING:
@@ -95,10 +98,14 @@ class _Object:
             self.whole = self.items = schema_acl(catalog, schema)
         elif target.kind == "type":
             made = catalog.type_by_oid(target.oid)
-            if made is None:
+            if made is not None:
+                self.owner, self.name, self.what = made.owner, made.name, "type"
+                self.whole = self.items = type_acl(catalog, made)
+            elif is_fact(target.oid):
+                self.owner, self.name, self.what = SUPERUSER_OID, facts().types[target.oid].name, "type"
+                self.whole = self.items = builtin_type_acl(catalog, target.oid)
+            else:
                 raise SqlError("42704", f"type with OID {target.oid} does not exist")
-            self.owner, self.name, self.what = made.owner, made.name, "type"
-            self.whole = self.items = type_acl(catalog, made)
         elif target.kind == "function":
             function = catalog.function_by_oid(target.oid)
             if function is None:

@@ -22,6 +22,7 @@ from planner.extensions import PLPGSQL
 from planner.facts import facts
 from planner.query import Aggregate
 from planner.rights import Rights, restricted_functions
+from planner.typefacts import element_of, format_type, is_fact
 from planner.walk import walk
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ class Needs:
         made = self.catalog.type_by_oid(oid)
         if made is not None and not self.rights.type(made):
             raise denied("type", made.name)
+        if made is None and is_fact(oid) and not self.rights.builtin_type(oid):
+            raise denied("type", format_type(element_of(oid) or oid))
 
     def call(self, functions: Iterable[int], statement: Any = None) -> None:
         """Check that the role may call users' functions; ``statement``: what calls them."""

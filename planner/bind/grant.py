@@ -18,8 +18,9 @@ from planner.catalog import FunctionDef, RelationDef
 from planner.catalog.foreign import FOREIGN_WORDS, PG_FOREIGN_SERVER
 from planner.catalog.relation_kinds import CALLED, GRANTED
 from planner.errors import SqlError, not_supported
-from planner.facts import PG_CATALOG_OID
+from planner.facts import PG_CATALOG_OID, facts
 from planner.rights import PG_LANGUAGE, grantable_columns, languages
+from planner.typefacts import FIRST_USER_OID, element_of, is_fact, type_kind
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_LARGEOBJECT = 1259, 2615, 1262, 2613
 
@@ -115,6 +116,22 @@ def _trusted_language(name: str) -> int:
 
 
 def _grantable_type(context: BindContext, name: ast.Name, what: str) -> int:
+    built_in = context.find_type(name[-2] if len(name) > 1 else "", name[-1]) or 0
+    domain = context.catalog.type_by_oid(built_in) if built_in < FIRST_USER_OID else None
+    if domain is not None and domain.oid == built_in:
+        return built_in
+    if domain is not None or is_fact(built_in):
+        if what == "domain" and domain is None:
+            raise SqlError("42809", f'"{facts().types[built_in].name}" is not a domain')
+        if domain is not None or (
+            element_of(built_in) and type_kind(built_in) != "p" and facts().types[built_in].length == -1
+        ):
+            raise SqlError(
+                "0LP01",
+                "cannot set privileges of array types",
+                hint="Set the privileges of the element type instead.",
+            )
+        return built_in
     found = users_type(context, name, change=False, what=what)
     oid = context.find_type(name[-2] if len(name) > 1 else "", name[-1])
     if found.multirange and oid in (found.multirange, found.multirange + 1):

@@ -155,7 +155,9 @@ def _type(session: EvalSession, wanted: Any) -> Asked | None:
     made = session.rights_catalog.type_by_oid(oid)
     if made is not None:
         return lambda rights, letters, option: rights.type(made, option=option)
-    if not is_fact(oid) and session.rights_catalog.row_type_relation(oid) is None:
+    if is_fact(oid):
+        return lambda rights, letters, option: rights.builtin_type(oid, option=option)
+    if session.rights_catalog.row_type_relation(oid) is None:
         return None
     return _public(SUPERUSER_OID, "U")
 
