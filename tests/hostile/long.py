@@ -66,7 +66,7 @@ class Figures:
     """What a row came to. Times are wall times in milliseconds; -1 where the row has ended before.
 
     ``loop_ms`` and ``page_us``: what the machine took meanwhile (``machine.Speed``). ``tries``: how often the row was measured.
-    ``log``: the end of what the server logged meanwhile, of a row that said what none should or lost its server.
+    ``commit``: what was measured. ``log``: the end of what the server logged meanwhile, of a row that said what none should or lost its server.
     """
 
     kind: str
@@ -83,6 +83,7 @@ class Figures:
     page_us: float
     tries: int = 1
     log: str = ""
+    commit: str = ""
 
     def better(self, other: Figures) -> Figures:
         """Return the figures with fewer problems, these if both have as many, counting the tries of both.
