@@ -467,4 +467,5 @@ _UTILITY: dict[type, Handler] = {
     st.Maintenance: maintain,
     st.Discard: session_statements.discard,
     st.Load: session_statements.load,
+    st.RefreshCollation: session_statements.refresh_collation,
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from planner.ast_ddl import Role
 from planner.ast_option import Option
-from planner.ast_query import Node
+from planner.ast_query import Name, Node
 from planner.ast_statement import SetVariable
 
 
@@ -20,10 +20,11 @@ class CreateDatabase(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterDatabase(Node):
-    """ALTER DATABASE ... [WITH] options."""
+    """ALTER DATABASE ... [WITH] options, or ``refresh``: REFRESH COLLATION VERSION."""
 
     name: str
     options: tuple[Option, ...] = ()
+    refresh: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,3 +61,18 @@ class Load(Node):
     """LOAD of a shared library."""
 
     library: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateCollation(Node):
+    """CREATE COLLATION."""
+
+    name: Name
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshCollation(Node):
+    """ALTER COLLATION ... REFRESH VERSION."""
+
+    name: Name

@@ -204,7 +204,7 @@ _TAGS: dict[type, str] = {
     ast.CreateSource: "CREATE SOURCE", ast.AlterSource: "ALTER SOURCE", ast.DropSource: "DROP SOURCE",
     ast.RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",
     ast.CreateIndex: "CREATE INDEX", ast.Truncate: "TRUNCATE TABLE", ast.Comment: "COMMENT",
-    ast.CreateDatabase: "CREATE DATABASE", ast.AlterDatabase: "ALTER DATABASE", ast.DropDatabase: "DROP DATABASE",
+    ast.CreateDatabase: "CREATE DATABASE", ast.AlterDatabase: "ALTER DATABASE", ast.CreateCollation: "CREATE COLLATION", ast.RefreshCollation: "ALTER COLLATION", ast.DropDatabase: "DROP DATABASE",
     ast.CreateRole: "CREATE ROLE", ast.AlterRole: "ALTER ROLE", ast.DropRole: "DROP ROLE",
     ast.SecurityLabel: "SECURITY LABEL", ast.Show: "SHOW", ast.Prepare: "PREPARE", ast.Execute: "EXECUTE", ast.DeclareCursor: "DECLARE CURSOR",
     ast.Subscribe: "SUBSCRIBE", ast.CreateSubscription: "CREATE SUBSCRIPTION",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner import ast
 from planner.raw_ddl import DdlReader
-from planner.raw_reader import Raw
+from planner.raw_reader import Raw, strings
 from planner.raw_tables import SET_KINDS
 
 
@@ -16,6 +16,17 @@ class ServerReader(DdlReader):
 
     def _alter_database(self, body: Raw) -> ast.Node:
         return ast.AlterDatabase(name=body["dbname"], options=self.options(body.get("options")))
+
+    def _refresh_database(self, body: Raw) -> ast.Node:
+        return ast.AlterDatabase(name=body["dbname"], refresh=True)
+
+    def _create_collation(self, body: Raw) -> ast.Node:
+        return ast.CreateCollation(
+            name=strings(body["defnames"]), options=self.options(body.get("definition"))
+        )
+
+    def _refresh_collation(self, body: Raw) -> ast.Node:
+        return ast.RefreshCollation(name=strings(body["collname"]))
 
     def _drop_database(self, body: Raw) -> ast.Node:
         return ast.DropDatabase(

@@ -74,6 +74,8 @@ class StatementReader(ServerReader):
                 return reader(self, body)
             if kind == "DefineStmt" and body["kind"] == "OBJECT_AGGREGATE":
                 return raw_function.create_aggregate(self, body)
+            if kind == "DefineStmt" and body["kind"] == "OBJECT_COLLATION":
+                return self._create_collation(body)
             if kind == "DefineStmt":
                 what = DEFINE.get(body["kind"], "CREATE " + object_word(body["kind"]).upper())
                 raise not_supported(what)
@@ -223,6 +225,8 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "AlterRoleSetStmt": StatementReader._alter_role_set,
     "CreatedbStmt": StatementReader._create_database,
     "AlterDatabaseStmt": StatementReader._alter_database,
+    "AlterDatabaseRefreshCollStmt": StatementReader._refresh_database,
+    "AlterCollationStmt": StatementReader._refresh_collation,
     "AlterDatabaseSetStmt": StatementReader._alter_database_set,
     "DropdbStmt": StatementReader._drop_database,
     "TransactionStmt": StatementReader._transaction,

@@ -69,7 +69,6 @@ REFUSED = {
     "RuleStmt": "CREATE RULE",
     "CreatePolicyStmt": "CREATE POLICY",
     "AlterPolicyStmt": "ALTER POLICY",
-    "AlterDatabaseRefreshCollStmt": "ALTER DATABASE",
     "CreateTableSpaceStmt": "CREATE TABLESPACE",
     "DropTableSpaceStmt": "DROP TABLESPACE",
     "AlterTableSpaceOptionsStmt": "ALTER TABLESPACE",
@@ -84,7 +83,6 @@ REFUSED = {
     "CreatePLangStmt": "CREATE LANGUAGE",
     "CreateAmStmt": "CREATE ACCESS METHOD",
     "AlterOperatorStmt": "ALTER OPERATOR",
-    "AlterCollationStmt": "ALTER COLLATION",
     "AlterObjectDependsStmt": "ALTER ... DEPENDS ON EXTENSION",
     "AlterSystemStmt": "ALTER SYSTEM",
     "ReplicaIdentityStmt": "REPLICA IDENTITY",
@@ -93,7 +91,6 @@ REFUSED = {
 DEFINE = {
     "OBJECT_OPERATOR": "CREATE OPERATOR",
     "OBJECT_TYPE": "CREATE TYPE",
-    "OBJECT_COLLATION": "CREATE COLLATION",
 }
 
 CONSTRAINT_KINDS = {

@@ -435,6 +435,13 @@ class Load:
     library: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshCollation:
+    """ALTER COLLATION ... REFRESH VERSION, of one of PostgreSQL's own."""
+
+    name: str
+
+
 CommentClass: TypeAlias = Literal[
     1247,
     1255,
@@ -525,6 +532,7 @@ Statement: TypeAlias = (
     | Maintenance
     | Discard
     | Load
+    | RefreshCollation
     | Comment
     | Definition
     | TypeStatement

@@ -36,10 +36,11 @@ class CreateDatabase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterDatabase:
-    """ALTER DATABASE. ``options``: attribute of ``DatabaseDef`` -> value; ``owner`` is a name."""
+    """ALTER DATABASE. ``options``: attribute of ``DatabaseDef`` -> value; ``owner`` is a name. ``refresh``: REFRESH COLLATION VERSION, and nothing else."""
 
     name: str
     options: Mapping[str, object]
+    refresh: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

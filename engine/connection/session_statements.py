@@ -153,6 +153,14 @@ async def load(
     return Command(plan.bound.tag)
 
 
+async def refresh_collation(
+    conn: Connection, plan: Plan, statement: st.RefreshCollation, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """ALTER COLLATION ... REFRESH VERSION: there is no version, collations compare bytes."""
+    conn.session.notice("version has not changed")
+    return Command(plan.bound.tag)
+
+
 async def skip(
     conn: Connection, plan: Plan, statement: st.Skip, params: tuple[Any, ...], out: Responder
 ) -> Outcome:

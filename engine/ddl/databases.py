@@ -135,9 +135,12 @@ def _template_for(session: Session, name: str, template_name: str) -> DatabaseDe
 
 
 async def alter(conn: Connection, plan: Plan, statement: st.AlterDatabase, params: Params) -> Outcome:
-    """ALTER DATABASE ... WITH, OWNER TO. Raises SqlError 3D000, 42501, 42704; 22023 for the current one."""
+    """ALTER DATABASE ... WITH, OWNER TO, REFRESH COLLATION VERSION. Raises SqlError 3D000, 42501, 42704; 22023 for the current one."""
     session = conn.session
     database = _named(session, statement.name)
+    if statement.refresh:  # there is no version: texts are compared by their bytes
+        session.notice("version has not changed")
+        return Command(plan.bound.tag)
     options = dict(statement.options)
     changed: list[Stored] = []
     if "owner" in options:

@@ -255,6 +255,7 @@ RIGHTS: Final[Mapping[type, Row]] = total(
         st.CloseCursor: Nothing("the session's own cursors"),
         st.Deallocate: Nothing("the session's own prepared statements"),
         st.Load: Asks(Asked.load),
+        st.RefreshCollation: Asks(Asked.refresh_collation),
         st.Discard: Nothing("the session's own objects"),
         st.SetConstraints: Nothing("when the transaction's own checks are made"),
         st.Transaction: Nothing("the session's own transaction"),

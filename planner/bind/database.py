@@ -112,7 +112,7 @@ def bind_alter(context: BindContext, node: ast.AlterDatabase) -> st.AlterDatabas
     for option in node.options:
         if option.name == "tablespace":
             raise not_supported("ALTER DATABASE ... SET TABLESPACE", span=option.span)
-    return st.AlterDatabase(name=node.name, options=_options(node.options, _ALTER))
+    return st.AlterDatabase(name=node.name, options=_options(node.options, _ALTER), refresh=node.refresh)
 
 
 def bind_drop(context: BindContext, node: ast.DropDatabase) -> st.DropDatabase:

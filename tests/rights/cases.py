@@ -285,6 +285,7 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "ALTER OPERATOR FAMILY w.opf USING btree OWNER TO w_owner", "ALTER OPERATOR FAMILY w.opf USING btree OWNER TO w_else",
     ),
     st.DropOpclass: ("DROP OPERATOR CLASS w.opc USING btree", "DROP OPERATOR FAMILY w.opf USING btree", "DROP OPERATOR FAMILY IF EXISTS w.absent USING btree"),
+    st.RefreshCollation: (('ALTER COLLATION "C" REFRESH VERSION', _READ),),
     st.Load: ("LOAD 'plpgsql'", "LOAD '/nowhere/x'", "LOAD '$libdir/plugins/x'"),
     st.ImportForeignSchema: ("IMPORT FOREIGN SCHEMA x FROM SERVER w_elses_server INTO w", "IMPORT FOREIGN SCHEMA x FROM SERVER w_server INTO w2"),
     st.RoleStatement: (
@@ -319,7 +320,8 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "ALTER ROLE CURRENT_USER SET app.thing = '1'", "ALTER ROLE ALL IN DATABASE w_db SET work_mem = '1MB'",
     ),
     st.CreateDatabase: (("CREATE DATABASE n", "DROP DATABASE n"), ("CREATE DATABASE n OWNER w_owner", "DROP DATABASE n"), ("CREATE DATABASE n TEMPLATE w_db", "DROP DATABASE n"), ("CREATE DATABASE postgres", _READ)),
-    st.AlterDatabase: ("ALTER DATABASE w_db WITH CONNECTION LIMIT 5", "ALTER DATABASE w_db OWNER TO w_owner", "ALTER DATABASE w_db OWNER TO w_target", "ALTER DATABASE postgres OWNER TO w_owner"),
+    st.AlterDatabase: (
+        ("ALTER DATABASE w_db REFRESH COLLATION VERSION", _READ),"ALTER DATABASE w_db WITH CONNECTION LIMIT 5", "ALTER DATABASE w_db OWNER TO w_owner", "ALTER DATABASE w_db OWNER TO w_target", "ALTER DATABASE postgres OWNER TO w_owner"),
     st.DropDatabase: (("DROP DATABASE w_db", "CREATE DATABASE w_db OWNER w_owner"), ("DROP DATABASE IF EXISTS absent", _READ), ("DROP DATABASE postgres", _READ)),
     st.CreateExtension: ("CREATE EXTENSION hstore", "CREATE EXTENSION bloom", "CREATE EXTENSION citext", "CREATE EXTENSION IF NOT EXISTS citext"),
     st.AlterExtension: ("ALTER EXTENSION citext SET SCHEMA w", "ALTER EXTENSION citext UPDATE"),
