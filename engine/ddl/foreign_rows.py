@@ -47,7 +47,7 @@ def refuse_foreign_rows(session: Session, plan: Plan) -> None:
             and session.block.state is not BLOCK
         ):
             return  # which is told first
-        _refuse(catalog, _touched(statement))
+        _refuse(catalog, _touched(session, statement))
 
 
 def _is_foreign(catalog: CatalogSnapshot, oid: int) -> bool:
@@ -67,7 +67,12 @@ def _with_partitions(catalog: CatalogSnapshot, oid: int) -> list[RelationDef]:
     return [] if table is None else [table, *descendants(table, catalog)]
 
 
-def _touched(statement: Any) -> Iterator[int]:
+def _is_there(session: Session, statement: st.CreateTable | st.CreateMaterializedView) -> bool:
+    schema = session.temp_schema if statement.schema == "pg_temp" else statement.schema
+    return session.catalog.relation(schema, statement.name) is not None
+
+
+def _touched(session: Session, statement: Any) -> Iterator[int]:
     """Yield the oids of tables whose rows a statement reads or changes when it runs."""
     if isinstance(statement, st.Copy) and statement.is_from:
         return
@@ -75,6 +80,8 @@ def _touched(statement: Any) -> Iterator[int]:
     if isinstance(statement, _QUERIES):
         if statement.query is None or not getattr(statement, "with_data", True):
             return
+        if not isinstance(statement, st.RefreshMaterializedView) and _is_there(session, statement):
+            return  # which is told first
         statement = statement.query
     elif not isinstance(statement, RUN):
         return

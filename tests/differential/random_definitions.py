@@ -42,7 +42,7 @@ _IDLE: Final = psycopg.pq.TransactionStatus.IDLE
 _FAILED: Final = psycopg.pq.TransactionStatus.INERROR
 RELATIONS: Final = "SELECT oid::regclass FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm') AND oid >= 16384 AND relnamespace::regnamespace::text ~ '^(s|pg_temp)' ORDER BY 1::text"
 ENDING: Final = (
-    "RESET ALL", "DROP SCHEMA IF EXISTS s, s2, s3 CASCADE", "DISCARD TEMP", "DROP EXTENSION IF EXISTS citext CASCADE",
+    "RESET ALL", "DROP SCHEMA IF EXISTS s, s2, s3 CASCADE", "DISCARD TEMP", "DROP FOREIGN DATA WRAPPER IF EXISTS w0 CASCADE", "DROP EXTENSION IF EXISTS citext CASCADE",
     "ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO PUBLIC",
 )  # fmt: skip
 """How a seed ends: compared, too."""

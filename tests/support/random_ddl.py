@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Final
 
 SETUP: Final = (
-    "DROP SCHEMA IF EXISTS s, s2, s3 CASCADE",
+    "DROP SCHEMA IF EXISTS s, s2, s3 CASCADE", "DROP FOREIGN DATA WRAPPER IF EXISTS w0 CASCADE",
+    "CREATE FOREIGN DATA WRAPPER w0", "CREATE SERVER w0 FOREIGN DATA WRAPPER w0",
     "CREATE SCHEMA s",
     "CREATE SCHEMA s2",
     "CREATE TYPE s.e0 AS ENUM ('a', 'b')", "CREATE DOMAIN s.d0 AS s.e0", "CREATE TYPE s.c0 AS (a int, b s.d0)",
@@ -76,6 +77,8 @@ GRAMMAR: Final[Mapping[str, tuple[str, ...]]] = {
         "CREATE TABLE {+table} ({column a}, {column b})", "CREATE TABLE {+table} ({column a}, {column b}, {column c})",
         "CREATE TABLE {+table} ({column a}, b {type}, {constraint})", "CREATE TABLE {+table} AS {query}",
         "CREATE TABLE {+table} (LIKE {table} INCLUDING ALL)", "CREATE TABLE {+table} OF {composite}",
+        "CREATE FOREIGN TABLE {+table} ({column a}, {column b}) SERVER w0", "CREATE FOREIGN TABLE {+table} (a int, b {type}, {constraint}) SERVER w0 OPTIONS (x 'y')",
+        "ALTER FOREIGN TABLE {table} OPTIONS (ADD z 'y'), ALTER a OPTIONS (ADD z 'y')",
     ),
     "column a": ("a int", "a int", "a int PRIMARY KEY", "a {type}", "{column}"),
     "column b": ("b {type}", "b {type} DEFAULT {fixed}", "{column}"),
@@ -94,7 +97,7 @@ GRAMMAR: Final[Mapping[str, tuple[str, ...]]] = {
     "partition": (
         "CREATE TABLE {+parent} ({column a}, b {type}, c text) PARTITION BY {strategy} ({key})",
         "CREATE TABLE {+parent} (a int, b {type}) PARTITION BY {strategy} ({key})",
-        "CREATE TABLE {+table} PARTITION OF {parent} {bound}", "CREATE TABLE {+table} PARTITION OF {parent} DEFAULT",
+        "CREATE TABLE {+table} PARTITION OF {parent} {bound}", "CREATE TABLE {+table} PARTITION OF {parent} DEFAULT", "CREATE FOREIGN TABLE {+table} PARTITION OF {parent} {bound} SERVER w0",
         "CREATE TABLE {+parent} PARTITION OF {parent} {bound} PARTITION BY LIST ({key})",
         "ALTER TABLE {parent} ATTACH PARTITION {table} {bound}", "ALTER TABLE {parent} DETACH PARTITION {table}",
     ),
@@ -190,7 +193,7 @@ GRAMMAR: Final[Mapping[str, tuple[str, ...]]] = {
     "constraint name": ("x", "y"),
     "label": ("a", "b", "c", "z"),
     "how": ("", "CASCADE", "CASCADE", "RESTRICT"),
-    "drop": ("DROP {any object} {how}", "DROP {any object} {how}", "DROP {any object} {how}", "DROP TABLE IF EXISTS {table}, {table} {how}", "DROP TYPE {enum}, {domain} {how}", "DROP INDEX {index schema}.{index name}"),
+    "drop": ("DROP {any object} {how}", "DROP {any object} {how}", "DROP {any object} {how}", "DROP TABLE IF EXISTS {table}, {table} {how}", "DROP FOREIGN TABLE {table} {how}", "DROP TYPE {enum}, {domain} {how}", "DROP INDEX {index schema}.{index name}"),
     "index schema": ("s", "s2", "pg_temp"),
     "rename": (
         "ALTER {any object} RENAME TO {new name}", "ALTER {any object} SET SCHEMA {index schema}",
