@@ -209,7 +209,7 @@ class Database:
 
         Raises txn's DataDirectoryInUse, LeaderAlive, UnknownFormat, Indeterminate (a store that does not answer).
         """
-        give_way.install(strands.lay_aside, None)
+        give_way.install(strands.lay_aside, None, strands.beside)
         if give_way.DEBUG:
             check_turns()
         memory = MemoryPlan.of(config.memory)
@@ -277,7 +277,7 @@ class Database:
     def run_outside(self, processes: Outside) -> None:
         """Have long calls of C run in processes, which ``close`` ends."""
         self._outside = processes
-        give_way.install(strands.lay_aside, processes.run)
+        give_way.install(strands.lay_aside, processes.run, strands.beside)
 
     async def open_own_shards(self) -> None:
         """Read the server's own shards, ``COMMON_SHARDS``, and make those that are not there yet."""

@@ -54,6 +54,7 @@ _polling = 0  # threads that are asked to look whether they are cancelled
 _in_thread = threading.local()
 _lay_aside: Callable[[], None] | None = None
 _run_outside: Callable[[str, tuple[Any, ...]], Any] | None = None
+_run_beside: Callable[[Callable[..., Any], tuple[Any, ...]], Any] | None = None
 DEBUG: bool = os.environ.get("HOLDFAST_DEBUG_TURNS", "") not in ("", "0")
 
 
@@ -294,10 +295,12 @@ _loop_thread = 0
 def install(
     lay_aside: Callable[[], None],
     run_outside: Callable[[str, tuple[Any, ...]], Any] | None,
+    run_beside: Callable[[Callable[..., Any], tuple[Any, ...]], Any] | None = None,
 ) -> None:
-    """Tell how a strand is laid aside and what runs functions ``outside``; the calling thread is the loop's."""
-    global _lay_aside, _run_outside, _loop_thread
+    """Tell how a strand is laid aside, what runs functions ``outside`` and what runs them ``beside``; the calling thread is the loop's."""
+    global _lay_aside, _run_outside, _run_beside, _loop_thread
     _lay_aside, _run_outside, _loop_thread = lay_aside, run_outside, threading.get_ident()
+    _run_beside = run_beside
 
 
 Running = tuple[bool, bool, float]
@@ -359,6 +362,16 @@ def outside(
         return call
 
     return declare
+
+
+def beside(function: Callable[..., T], *args: Any) -> T | None:
+    """Call what lets go of the interpreter for long, and is over in a time that grows with its arguments, in a thread while others run.
+
+    None where nothing can wait for it, and it is not called. What is cancelled meanwhile goes on without anybody.
+    """
+    if _run_beside is None or not _open or _bound_ends != _NEVER or not in_loop():
+        return None
+    return cast("T | None", _run_beside(function, args))
 
 
 def size_of(value: Any) -> int:

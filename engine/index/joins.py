@@ -18,8 +18,9 @@ from engine.index.nodes import Filter, Node, OneRow, records_among
 from engine.index.sources import Source
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.give_way import give_way, paced
+from pgwire.long_hash import LONG, hashed
 from pgwire.release import LARGE, release
-from planner.builtins.compare import hash_key
+from planner.builtins.compare import hash_key, may_be_long
 from planner.builtins.record_keys import meet
 from planner.evaluate import Env, Layout, compile_filter
 from planner.query import Expr, JoinKind
@@ -230,21 +231,34 @@ def _row_keys(exprs: Sequence[Expr], layout: Layout) -> Callable[[Any, Env], Any
 
     keys = [hash_key(x.type.oid) for x in exprs]
     plain = all(k is None for k in keys)
+    longs = [i for i, x in enumerate(exprs) if may_be_long(x.type.oid)]
     function = projection(exprs, layout)
 
     def run(rows: Any, e: Env) -> Any:
         found = yield from evaluate_rows(function, rows, e)
         if len(keys) == 1:
             first = keys[0]
-            if first is None:
-                return [r[0] for r in found]
-            return [None if r[0] is None else first(r[0]) for r in found]
+            made = (
+                [r[0] for r in found]
+                if first is None
+                else [None if r[0] is None else first(r[0]) for r in found]
+            )
+            for value in made if longs else ():
+                if value is not None and len(value) >= LONG:
+                    hashed(value)
+            return made
         if plain:
-            return [None if None in r else r for r in found]
-        return [
-            None if None in r else tuple(v if k is None else k(v) for k, v in zip(keys, r, strict=True))
-            for r in found
-        ]
+            made = [None if None in r else r for r in found]
+        else:
+            made = [
+                None if None in r else tuple(v if k is None else k(v) for k, v in zip(keys, r, strict=True))
+                for r in found
+            ]
+        for i in longs:
+            for r in made:
+                if r is not None and len(r[i]) >= LONG:
+                    hashed(r[i])
+        return made
 
     return run
 

@@ -27,9 +27,10 @@ from engine.index.sorting import RUN, OrderItem, compare_key, merged, sort_rows
 from engine.index.state import BATCH, FEW, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced
+from pgwire.long_hash import LONG, hashed
 from pgwire.release import let_go, release
 from planner.bind.columns import function_columns
-from planner.builtins.compare import hash_key
+from planner.builtins.compare import hash_key, may_be_long
 from planner.builtins.large import METER
 from planner.builtins.record_keys import has_records, meet
 from planner.errors import SqlError
@@ -544,15 +545,43 @@ def chunks(rows: Rows) -> Pipe:
 def row_key(types: Sequence[SqlType], positions: Sequence[int]) -> Callable[[tuple[Any, ...]], Any]:
     """Return the function giving the equality key of columns of a row (NULLs are equal)."""
     keys = [(p, hash_key(types[i].oid)) for i, p in enumerate(positions)]
+    longs = [i for i in range(len(keys)) if may_be_long(types[i].oid)]
     if all(k is None for _, k in keys):
         if len(keys) == 1:
-            return itemgetter(keys[0][0])
+            return _one_long(keys[0][0]) if longs else itemgetter(keys[0][0])
         if not keys:
             return lambda row: ()
-        return itemgetter(*[p for p, _ in keys])
+        get = itemgetter(*[p for p, _ in keys])
+        return _some_long(get, longs) if longs else get
 
     def key(row: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(row[p] if k is None or row[p] is None else k(row[p]) for p, k in keys)
+
+    return _some_long(key, longs) if longs else key
+
+
+def _one_long(position: int) -> Callable[[tuple[Any, ...]], Any]:
+    """Return what takes one text out of a row, its hash known if that takes long."""
+
+    def key(row: tuple[Any, ...]) -> Any:
+        value = row[position]
+        return value if value is None or len(value) < LONG else hashed(value)
+
+    return key
+
+
+def _some_long(
+    get: Callable[[tuple[Any, ...]], Any], longs: Sequence[int]
+) -> Callable[[tuple[Any, ...]], Any]:
+    """Return ``get``, whose results have texts at ``longs``."""
+
+    def key(row: tuple[Any, ...]) -> Any:
+        found = get(row)
+        for i in longs:
+            value = found[i]
+            if value is not None and len(value) >= LONG:
+                hashed(value)
+        return found
 
     return key
 

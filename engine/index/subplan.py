@@ -24,8 +24,9 @@ from engine.index.state import ExecState, Pipe, Rows, SubRun, Wait
 from engine.index.virtual_sources import VirtualLookup
 from pgwire.give_way import give_way, paced
 from pgwire.long_arrays import gathered, tupled
+from pgwire.long_hash import hashed
 from planner.builtins.aggregates import ArrayAgg
-from planner.builtins.compare import hash_key
+from planner.builtins.compare import hash_key, may_be_long
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Suspend, compile_operator, compile_row, walk
 from planner.evaluate_inline import simple_equality
@@ -275,6 +276,7 @@ def _hashed(link: SubLink, plan: Subplan, lefts: RowFunction) -> Callable[[Any, 
             return None
         key = hash_key(fact.arg_types[0])
     slot = -plan.id
+    long = fact is not None and may_be_long(fact.arg_types[0])
 
     def test(r: Any, e: Env) -> bool | None:
         rows = plan.rows(r, e)
@@ -288,7 +290,8 @@ def _hashed(link: SubLink, plan: Subplan, lefts: RowFunction) -> Callable[[Any, 
                 if value is None:
                     has_null = True
                 else:
-                    members.add_one(value if key is None else key(value))
+                    value = value if key is None else key(value)
+                    members.add_one(hashed(value) if long else value)
             known = cache[slot] = (members.has(), has_null)
         is_member, has_null = known
         if not rows:
@@ -296,7 +299,8 @@ def _hashed(link: SubLink, plan: Subplan, lefts: RowFunction) -> Callable[[Any, 
         value = lefts(r, e)[0]
         if value is None:
             return None
-        if is_member(value if key is None else key(value)):
+        value = value if key is None else key(value)
+        if is_member(hashed(value) if long else value):
             return True
         return None if has_null else False
 

@@ -246,6 +246,11 @@ def wait(awaitable: Awaitable[Any]) -> Any:
     return _park(strand)
 
 
+def beside(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Call a function in a thread, and wait for it; None where nothing can wait: what ``give_way.install`` takes."""
+    return wait(asyncio.to_thread(function, *args)) if may_wait() else None
+
+
 def _park(strand: Strand) -> Any:
     strand.is_open = True
     strand.is_safe = way.is_safe()

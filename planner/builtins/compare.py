@@ -30,9 +30,11 @@ from pgwire.long_values import in_order, joined_up, stripped
 from pgwire.release import mind_long, release
 from planner.builtins.record_keys import RecordKey, anyhow, equated, ordered
 from planner.builtins.registry import REGISTRY
+from planner.domains import base_oid
 from planner.errors import SqlError
 from planner.facts import (
     BPCHAR,
+    BYTEA,
     CITEXT,
     FLOAT4,
     FLOAT8,
@@ -40,8 +42,11 @@ from planner.facts import (
     JSONB,
     NUMERIC,
     RECORD,
+    TEXT,
     TIMETZ,
     TSQUERY,
+    TSVECTOR,
+    VARCHAR,
     TypeFact,
     facts,
     of_types,
@@ -267,6 +272,12 @@ def hash_key(oid: int) -> Key | None:
         tuples = kind is not None and kind.name in ("interval", "timetz", "record")
         return _plain_array_key(tuples) if element is None else _array_key(element, tuples)
     return _key_by_kind(oid, fact)
+
+
+@of_types
+def may_be_long(oid: int) -> bool:
+    """Tell whether equality keys of a type are texts or bytea of any length, whose hash may take long (``pgwire.long_hash``)."""
+    return base_oid(oid) in (TEXT, VARCHAR, BPCHAR, BYTEA, JSONB, TSVECTOR)
 
 
 # --- the functions ------------------------------------------------------------------------------
