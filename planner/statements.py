@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from planner import ast, query
+from planner.errors import SqlError
 from planner.query import Expr, OutputColumn, QueryExpr
 from planner.statements_conversion import *  # noqa: F403
 from planner.statements_conversion import ConversionStatement
@@ -118,6 +119,9 @@ class Copy:
     where: Expr | None = None
     subscribe: Subscribe | None = None
     """COPY (SUBSCRIBE ...) TO; then ``query`` is None."""
+
+    wrong: SqlError | None = None
+    """Why its relation is not copied: told when it runs, behind who may."""
 
     change: Change | None = None
     """COPY (INSERT ... RETURNING ...) TO, or a query whose WITH changes data; then ``query`` is None."""

@@ -121,6 +121,8 @@ async def _run(
         conn.interrupts.goes_on()
         source = await open_source(conn.session, plan, statement.subscribe, params)
         return await _send(conn.session, statement, stream(source, statement.subscribe), out)
+    if statement.wrong is not None:
+        raise statement.wrong.copy()
     options = statement.options["codec"]
     assert isinstance(options, CopyOptions)
     if options.encoding is not None and not at_hand(options.encoding):
@@ -356,6 +358,8 @@ async def _by_executors(
 ) -> int | None:
     """Have Spark's executors write the files if the query runs there; None: the server writes."""
     assert statement.filename is not None
+    if statement.wrong is not None:
+        raise statement.wrong.copy()
     options = statement.options["codec"]
     assert isinstance(options, CopyOptions)
     compiled = compiled_query(plan, "copy", query)
@@ -391,6 +395,8 @@ async def _folder_of_executors(name: str, roots: Roots) -> AsyncIterator[Folder]
 
 async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream, out: Responder) -> Outcome:
     """Send a result to the client or to a file."""
+    if statement.wrong is not None:
+        raise statement.wrong.copy()
     options = statement.options["codec"]
     assert isinstance(options, CopyOptions)
     columns = result.columns

@@ -13,6 +13,7 @@ and log_verbosity) and, under ``codec``, the same as the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from pgwire.codecs.copy import CopyOptions, Format
@@ -28,6 +29,7 @@ from planner.bind.runnable import runnable_now
 from planner.bind.stored import column_default, table_scope
 from planner.casts import coerce_to_boolean
 from planner.catalog import ColumnDef, RelationDef
+from planner.catalog.relation_kinds import CHECKED, PARTITIONS, RELATION_KINDS
 from planner.classify import returned_rows
 from planner.errors import SqlError, not_supported
 from planner.query import Delete, Insert, QueryExpr, Update, Var
@@ -49,9 +51,11 @@ def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
     reference = node.relation
     assert reference is not None
     relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
-    _check_relation(relation, node.is_from)
+    wrong = _wrong_kind(relation, node.is_from)
     columns = _columns(relation, node.columns)
-    options = _options(node, [column.name for column in columns], relation)
+    # of what rows are not copied from nobody looks at options
+    written = node if wrong is None or node.is_from else replace(node, options=())
+    options = _options(written, [column.name for column in columns], relation)
     if node.is_from and relation.kind == "p" and options.get("freeze"):
         raise SqlError("0A000", "cannot perform COPY FREEZE on a partitioned table")
     where = None
@@ -100,6 +104,7 @@ def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
         options=options,
         defaults=tuple(defaults),
         where=where,
+        wrong=wrong,
     )
 
 
@@ -172,39 +177,31 @@ def _subscribe(context: BindContext, node: ast.Copy, inner: ast.Subscribe) -> st
     )
 
 
-def _check_relation(relation: RelationDef, is_from: bool) -> None:
-    if relation.kind == "r":
-        if is_from and relation.virtual:
-            raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
-        return
-    if relation.kind in ("p", "f"):
-        if is_from:
-            return
-        word = "partitioned table" if relation.kind == "p" else "foreign table"
+def _wrong_kind(relation: RelationDef, is_from: bool) -> SqlError | None:
+    """Return why rows are not copied from or to a relation of its kind, which is told to who has the right to. Raises SqlError 42809, 42501."""
+    if relation.kind in ("i", "c"):
         raise SqlError(
-            "42809",
-            f'cannot copy from {word} "{relation.name}"',
-            hint="Try the COPY (SELECT ...) TO variant.",
+            "42809", f'"{relation.name}" is {"an index" if relation.kind == "i" else "a composite type"}'
         )
-    what = {"v": "view", "m": "materialized view", "i": "index", "S": "sequence", "c": "type"}[relation.kind]
-    if what == "index":
-        raise SqlError("42809", f'"{relation.name}" is an index')
-    if relation.kind == "c":
-        raise SqlError("42809", f'"{relation.name}" is a composite type')
-    if is_from and relation.has_instead("i"):
-        return
+    if relation.virtual and relation.kind == "r" and is_from:
+        raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+    view = RELATION_KINDS[relation.kind].query
     if is_from:
-        raise SqlError(
+        if relation.kind in CHECKED or relation.has_instead("i"):
+            return None
+        hint = "To enable copying to a view, provide an INSTEAD OF INSERT trigger."
+        return SqlError(
             "42809",
-            f'cannot copy to {what} "{relation.name}"',
-            hint="To enable copying to a view, provide an INSTEAD OF INSERT trigger."
-            if what == "view"
-            else None,
+            f'cannot copy to {RELATION_KINDS[relation.kind].word} "{relation.name}"',
+            hint=hint if relation.kind == "v" else None,
         )
-    raise SqlError(
+    if relation.kind == "r":
+        return None
+    word = "partitioned table" if relation.kind == "p" else RELATION_KINDS[relation.kind].word
+    return SqlError(
         "42809",
-        f'cannot copy from {what} "{relation.name}"',
-        hint="Try the COPY (SELECT ...) TO variant." if what.endswith("view") else None,
+        f'cannot copy from {word} "{relation.name}"',
+        hint="Try the COPY (SELECT ...) TO variant." if view or relation.kind in PARTITIONS else None,
     )
 
 
