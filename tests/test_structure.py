@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
+from tools.floors import FLOORS, floor_of, points_up
 from tools.imports import (
     LOAD,
     POSTPONED,
@@ -14,6 +17,7 @@ from tools.imports import (
     _wants_session_alone,
     circles,
     edges_of,
+    modules,
 )
 
 SOURCE = """
@@ -67,3 +71,21 @@ def test_edges_are_of_one_package_and_of_the_kinds_asked_for() -> None:
     assert edges_of(found, "p", (LOAD, POSTPONED), lambda m: m.folder) == {
         "p.a": {"p.b"}, "p.b": {"p.a"}, "p.d": set()
     }  # fmt: skip
+
+
+def test_each_module_of_the_engine_has_a_floor() -> None:
+    names = {name for name, module in modules().items() if module.package == "engine"}
+    for name in names:
+        floor_of(name)
+    for patterns in FLOORS.values():
+        for pattern in patterns:
+            assert any(n == pattern or n.startswith(pattern + ".") for n in names), f"nothing is {pattern}"
+
+
+def test_what_points_up() -> None:
+    assert points_up("engine.catalog.state", "engine.ddl.drop")
+    assert not points_up("engine.ddl.drop", "engine.catalog.state")
+    assert not points_up("engine.ddl.drop", "engine.ddl.alter"), "one floor"
+    assert floor_of("engine.ddl.maintenance") == "statements", "the longest pattern decides"
+    with pytest.raises(KeyError):
+        floor_of("engine.nobody_knows_it")

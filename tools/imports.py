@@ -4,6 +4,7 @@ python tools/imports.py            a table: what is counted, now, and what docs/
 python tools/imports.py --check    fails where a figure is higher than allowed, or nothing is
 python tools/imports.py --keep     writes the figures that have fallen; a higher one it refuses
 python tools/imports.py --circles  the modules of each circle of more than two, package by package
+python tools/imports.py --floors   the imports of engine that point up, floor by floor (tools/floors.py)
 
 An import is of load time (module level), type-only (under ``if TYPE_CHECKING``) or postponed (in a function). Only imports among the project's own
 packages count. A circle is a strongly connected component of modules.
@@ -20,6 +21,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+if __package__:
+    from tools.floors import floor_of, points_up
+else:  # run as a script
+    from floors import floor_of, points_up
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 KEPT: Final = ROOT / "docs" / "evidence" / "structure.json"
@@ -152,6 +158,15 @@ def edges_of(
     return edges
 
 
+def upward(found: Mapping[str, Module]) -> Iterator[tuple[str, str, str]]:
+    """Yield the imports of engine that point up: of when, who, whom. Raises KeyError for a module without a floor."""
+    for module in found.values():
+        if module.package == "engine":
+            for when, target in module.imports:
+                if found[target].package == "engine" and points_up(module.name, target):
+                    yield when, module.name, target
+
+
 def figures(found: Mapping[str, Module]) -> dict[str, int]:
     """Return every figure by what it counts."""
     counted: dict[str, int] = {}
@@ -167,6 +182,8 @@ def figures(found: Mapping[str, Module]) -> dict[str, int]:
     for package in PACKAGES:
         mine = [m for m in found.values() if m.package == package]
         counted[f"postponed imports: {package}"] = sum(w == POSTPONED for m in mine for w, _ in m.imports)
+    up = Counter(when for when, _, _ in upward(found))
+    counted |= {f"imports of engine that point up: {when}": up[when] for when in (LOAD, TYPE, POSTPONED)}
     for hub, count in _type_only_hubs(found).items():
         counted[f"type-only imports of {hub}"] = count
     counted["files that name CreateTable"] = sum(
@@ -260,6 +277,10 @@ def main(words: list[str]) -> int:
             for circle in circles(edges_of(found, package, (LOAD, TYPE, POSTPONED), lambda m: m.name)):
                 if len(circle) > 2:
                     print(f"{package}: {len(circle)}\n  " + "\n  ".join(circle))
+        return 0
+    if "--floors" in words:
+        for when, who, whom in sorted(upward(found)):
+            print(f"{when:9} {floor_of(who)}: {who} -> {whom} ({floor_of(whom)})")
         return 0
     if "--check" in words and not KEPT.exists():
         print(f"nothing says what is allowed: {KEPT.relative_to(ROOT)} is made by --keep", file=sys.stderr)
