@@ -2,7 +2,7 @@
 
     Query, Parse, Bind, FunctionCall of LONG_BYTES or more ──> pieces of PIECE_BYTES, a turn of the loop between two ──> what ``decode`` gives
 
-A text grows in place (CPython extends a string that nobody else has), bytes in a ``BytesIO``, so a piece costs what it
+A text is put together by ``pgwire.long_values``, bytes in a ``BytesIO``, so a piece costs what it
 is long. What is not as it should be ``decode`` says, given what is short of it. Texts that are not UTF-8, from CONVERTED_BYTES on, are converted here, too: that takes
 time linear in their length, and gives way in steps of the strand it runs on (``pgwire.give_way``). A thread would want the interpreter at the same time as
 all others, who would wait for it a switching interval each time.
@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from codecs import getincrementaldecoder
 from io import BytesIO
 from typing import Final
 
 from pgwire import decode
 from pgwire.give_way import openly
-from pgwire.long_values import cut_bytes
+from pgwire.long_values import cut_bytes, decoded
 from pgwire.release import mind_huge
 
 LONG_BYTES: Final = 1 << 20
@@ -30,8 +29,6 @@ _LOOKED_THROUGH: Final = 8 << 20
 """Bytes of one search for a byte: a millisecond or two."""
 LONGEST: Final = 4
 """Bytes of a character."""
-
-_UTF8: Final = getincrementaldecoder("utf-8")
 
 
 def is_long(size: int, read: decode.Read) -> bool:
@@ -136,26 +133,12 @@ async def _text(data: bytes, start: int, stop: int, read: decode.Read) -> str:
     """Return the text of ``data[start:stop]``. Raises RemoteProtocolError 22021, 22P05 where it is none."""
     if read is not decode.utf8:
         return openly(lambda: read(cut_bytes(data, start, stop)))
-    return await _utf8_text(data, start, stop)
-
-
-async def _utf8_text(data: bytes, start: int, stop: int) -> str:
-    view = memoryview(data)
-    decoder = _UTF8()
-    text = ""
-    at = start
-    while True:
-        begun = at - len(decoder.getstate()[0])  # the piece before may have ended within a character
-        end = min(at + PIECE_BYTES, stop)
-        try:
-            text += decoder.decode(view[at:end], end == stop)
-        except UnicodeDecodeError as error:
-            wrong = begun + error.start
-            return decode.utf8(data[wrong : min(wrong + LONGEST, stop)])  # says which bytes they are
-        if end == stop:
-            return mind_huge(text)
-        at = end
-        await asyncio.sleep(0)
+    try:
+        # put together once: a text that grows is copied as a whole where a character comes that is wider than all before
+        return openly(decoded, memoryview(data)[start:stop])
+    except UnicodeDecodeError as error:
+        wrong = start + error.start
+        return decode.utf8(data[wrong : min(wrong + LONGEST, stop)])  # says which bytes they are
 
 
 async def _bytes(data: bytes, start: int, stop: int) -> bytes:

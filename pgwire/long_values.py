@@ -133,7 +133,7 @@ def pieces(text: str, size: int = 0) -> Iterator[str]:
         give_way()
 
 
-def byte_pieces(data: bytes | bytearray, size: int = 0) -> Iterator[bytes]:
+def byte_pieces(data: bytes | bytearray | memoryview, size: int = 0) -> Iterator[bytes]:
     """Yield bytes in slices, giving way behind each of a long one."""
     size = size or PIECE
     if len(data) <= size:
@@ -517,14 +517,14 @@ def utf8_length(text: str) -> int:
     return sum([len(piece.encode("utf-8", "surrogatepass")) for piece in pieces(text)])
 
 
-def decoded(data: bytes, errors: str = "strict") -> str:
+def decoded(data: bytes | memoryview, errors: str = "strict") -> str:
     """Return ``data.decode(errors=errors)``. Raises UnicodeDecodeError, whose ``start`` is that in ``data``."""
     if len(data) <= PIECE:
-        return data.decode(errors=errors)
+        return str(data, "utf-8", errors)
     return filled(len(data), _like(data), _decoded(data, errors))
 
 
-def _like(data: bytes) -> str:
+def _like(data: bytes | memoryview) -> str:
     """Return a text of the form that the bytes of a text in UTF-8 have: ASCII or not."""
     for piece in byte_pieces(data):
         if not piece.isascii():
@@ -532,7 +532,7 @@ def _like(data: bytes) -> str:
     return ""
 
 
-def _decoded(data: bytes, errors: str) -> Iterator[str]:
+def _decoded(data: bytes | memoryview, errors: str) -> Iterator[str]:
     at = 0
     while at < len(data):
         end = min(at + PIECE, len(data))
@@ -540,7 +540,11 @@ def _decoded(data: bytes, errors: str) -> Iterator[str]:
             text, used = codecs.utf_8_decode(data[at:end], errors, end == len(data))
         except UnicodeDecodeError as error:
             raise UnicodeDecodeError(
-                error.encoding, data, at + error.start, at + error.end, error.reason
+                error.encoding,
+                data if isinstance(data, bytes) else b"",
+                at + error.start,
+                at + error.end,
+                error.reason,
             ) from None
         yield text
         at += used  # a character that is cut off is left to the next piece

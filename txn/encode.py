@@ -184,17 +184,6 @@ def _is_plain(writes: WriteSet) -> bool:
     return True
 
 
-def has_huge(writes: WriteSet) -> bool:
-    """Tell whether there is a value in a write set of few operations that takes long to be copied."""
-    for shard in writes.shards:
-        for op in shard.ops:
-            for value in op.values or ():
-                kind = value.__class__
-                if (kind is str or kind is bytes) and len(value) >= SHARED_BYTES:
-                    return True
-    return False
-
-
 def is_short(writes: WriteSet) -> bool:
     """Tell whether a write set is encoded in one go."""
     if (

@@ -27,6 +27,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -36,12 +37,12 @@ from txn.encode import (
     encode_entry,
     encode_write_set,
     encode_write_set_slowly,
-    has_huge,
     is_short,
     stamp_parts,
     written_shards,
 )  # fmt: skip
 from txn.errors import CommitUnknown, Fenced, OutOfSpace, TimestampPassed, TxnError, anew
+from txn.huge_values import SHARED_BYTES
 from txn.oracle import TimestampOracle
 from txn.persist.reserve import Reserve, makes_room, small_change
 from txn.records import Batch, PartSwap, WriteSet
@@ -52,6 +53,7 @@ MAX_BATCH_MEMBERS = 2048
 MAX_BATCH_BYTES = 4 << 20
 STAGE_BYTES = 64 << 10  # an entry beyond this is applied in slices
 STAGE_ENTRIES = 4000  # likewise, rows and entries of indexes
+_COPIED: Final = frozenset((str, bytes))
 SPILL_BYTES = 1 << 20  # an encoded write set beyond this goes into a blob of its own
 
 _NO_TS = Timestamp(0)
@@ -187,16 +189,21 @@ class Committer:
         if reserve is not None and reserve.short and not self._goes_on(writes):
             reserve.check(0)
         future: asyncio.Future[Timestamp] = self._loop.create_future()
-        size, staged = 0, False
+        size, staged, huge = 0, False, False
         for shard in writes.shards:
-            size += len(shard.ops)
-            staged = staged or bool(shard.ended)
+            ops = shard.ops
+            size += len(ops)
+            if shard.ended:
+                staged = True
+            for op in ops if size <= FEW_OPS else ():
+                for value in op.values or ():
+                    if value.__class__ in _COPIED and len(value) >= SHARED_BYTES:
+                        huge = True  # which takes long to be copied
         entries = STAGE_ENTRIES + 1 if staged else 0
         if size > FEW_OPS and self.weigh is not None:
             entries += self.weigh(writes)
         member = _Member(validate, writes, oracle, b"", future, refused, at=at, entries=entries)
-        few = size <= FEW_OPS and not writes.schema
-        if not has_huge(writes) if few else is_short(writes):
+        if not huge and ((size <= FEW_OPS and not writes.schema) or is_short(writes)):
             member.data = data = encode_write_set(writes)
             if len(data) <= SPILL_BYTES or self.spill is None:
                 self._enqueue(member)

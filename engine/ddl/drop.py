@@ -300,7 +300,7 @@ def notice_cascade(session: Session, gone: Sequence[str]) -> None:
     if len(gone) == 1:
         session.notice(f"drop cascades to {gone[0]}")
     elif gone:
-        detail, log_detail = client_and_log([f"drop cascades to {what}" for what in gone])
+        detail, log_detail = client_and_log([f"drop cascades to {what}" for what in spaced(gone)])
         session.notice(f"drop cascades to {len(gone)} other objects", detail=detail, log_detail=log_detail)
 
 

@@ -350,7 +350,7 @@ def dependents(
 
     called = {
         oid
-        for oid in gone
+        for oid in paced_iter(gone)
         if isinstance(oid, int)
         and any(
             find(oid) is not None

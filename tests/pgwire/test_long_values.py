@@ -159,3 +159,13 @@ def test_long_keys_are_in_the_order_of_their_bytes(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(long, "give_way", lambda: looks.append(None))
     assert json.key_order("a" * 200) == json.key_order("a" * 199 + "a")
     assert len(looks) > 10
+
+
+@pytest.mark.parametrize("end", ["", "\xe9", "\u20ac", "\xe9\U0001f600"])
+@pytest.mark.parametrize("form", [bytes, memoryview])
+def test_bytes_are_decoded_wherever_a_wider_letter_comes(end: str, form: Any) -> None:
+    text = "x" * (3 * long.PIECE) + end
+    assert long.decoded(form(text.encode())) == text
+    with pytest.raises(UnicodeDecodeError) as failure:
+        long.decoded(form(text.encode() + b"\xff"))
+    assert failure.value.start == len(text.encode())

@@ -18,6 +18,7 @@ removed when the register names another.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import logging
 from array import array
@@ -31,7 +32,7 @@ import pyarrow.compute as pc
 from txn.columns import int64_array, int64_values
 from txn.encode import decode_spec, encode_spec
 from txn.errors import DamagedFile, MissingFile, TxnError, UnknownFormat
-from txn.persist.checksum import seal, unseal
+from txn.persist.checksum import seal, sealed_parts, unseal
 from txn.persist.location import Blob, Consensus, Indeterminate, register_name
 from txn.persist.part import parquet_name
 from txn.persist.trouble import starting
@@ -294,7 +295,12 @@ class ManifestStore:
             blob = known[0]
         else:
             blob = f"{name}.ends{self._epoch}-{self._ids.next_id()}"
-            await self._blob.put(blob, seal(ends.positions.tobytes() + ends.timestamps.tobytes()))
+            pieces = memoryview(ends.positions).cast("B"), memoryview(ends.timestamps).cast("B")
+            sealed = b""
+            for part_of_it in sealed_parts(*pieces):
+                sealed = part_of_it
+                await asyncio.sleep(0)
+            await self._blob.put(blob, sealed)
         new_blobs[name] = (blob, ends)
         return _StoredPart(ref, len(ends), b"", b"", blob)
 
