@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
+from codecs import getincrementaldecoder
 from collections.abc import Generator, Iterator, Sequence
 from mmap import mmap
 from typing import Any, Final
@@ -16,6 +17,8 @@ import pyarrow as pa
 from txn.types import Row
 
 SHARED_BYTES: Final = 1 << 20
+SLOW_BYTES: Final = 4 << 20
+"""Bytes of a value from which on reading it from a part is worth steps: two milliseconds."""
 
 _utf8: Final = ctypes.pythonapi.PyUnicode_AsUTF8AndSize
 _utf8.argtypes = (ctypes.py_object, ctypes.POINTER(ctypes.c_ssize_t))
@@ -51,6 +54,64 @@ def utf8_pieces(text: str) -> Iterator[bytes]:
 
 
 _PIECE: Final = SHARED_BYTES
+
+
+def python_of(data: memoryview, is_text: bool) -> Generator[None, None, str | bytes]:
+    """Return a huge value as Python's from its bytes, a millisecond's work between two yields: it is allocated once, as wide as it has to be, and filled."""
+    if not is_text:
+        made: bytes = _new_bytes(None, len(data))
+        at = _bytes_at(made)
+        for start in range(0, len(data), _PIECE):
+            piece = bytes(data[start : start + _PIECE])
+            ctypes.memmove(at + start, piece, len(piece))
+            yield
+        return made
+    decoder, pieces = _Utf8(), []
+    for start in range(0, len(data), _PIECE):
+        pieces.append(decoder.decode(data[start : start + _PIECE], start + _PIECE >= len(data)))
+        yield
+    address = _new_text(sum(map(len, pieces)), max(map(_widest, pieces), default=_ASCII))
+    if not address:
+        raise MemoryError
+    try:
+        at = 0
+        for number, text in enumerate(pieces):
+            if _fill(address, at, text, 0, len(text)) != len(text):
+                raise SystemError("a text was not copied")
+            at += len(text)
+            pieces[number] = ""
+            yield
+        return str(ctypes.cast(ctypes.c_void_p(address), ctypes.py_object).value)
+    finally:
+        _drop(address)
+
+
+def _widest(text: str) -> int:
+    """Return the bound of the form that CPython has for a text that was just decoded."""
+    if text.isascii():
+        return _ASCII
+    if len(text) == 1:  # one letter may be everybody's, which has its encoded form beside it
+        return next(bound for bound in _BOUNDS.values() if ord(text) <= bound)
+    return _BOUNDS[(text.__sizeof__() - _HEAD) // (len(text) + 1)]
+
+
+_Utf8: Final = getincrementaldecoder("utf-8")
+_ASCII: Final = 0x7F
+_BOUNDS: Final = {1: 0xFF, 2: 0xFFFF, 4: 0x10FFFF}
+_HEAD: Final = "\xe9".__sizeof__() - 2
+_new_bytes: Final = ctypes.pythonapi.PyBytes_FromStringAndSize
+_new_bytes.restype, _new_bytes.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t)
+_bytes_at: Final = ctypes.pythonapi.PyBytes_AsString
+_bytes_at.restype, _bytes_at.argtypes = ctypes.c_void_p, (ctypes.py_object,)
+_new_text: Final = ctypes.pythonapi.PyUnicode_New
+_new_text.restype, _new_text.argtypes = ctypes.c_void_p, (ctypes.c_ssize_t, ctypes.c_uint32)
+_fill: Final = ctypes.pythonapi.PyUnicode_CopyCharacters
+_fill.restype = ctypes.c_ssize_t
+_fill.argtypes = (
+    ctypes.c_void_p, ctypes.c_ssize_t, ctypes.py_object, ctypes.c_ssize_t, ctypes.c_ssize_t,
+)  # fmt: skip
+_drop: Final = ctypes.pythonapi.Py_DecRef
+_drop.restype, _drop.argtypes = None, (ctypes.c_void_p,)
 
 
 def shared(value: str | bytes, type_: Any) -> Any:

@@ -19,12 +19,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from txn.columns import Getter, RowPlan, column_fields, one_chunk, table_rows, value_getter
@@ -38,6 +39,7 @@ from txn.errors import (
     UnknownFormat,
     anew,
 )
+from txn.huge_values import SLOW_BYTES, python_of
 from txn.keycodec import KeyCodec
 from txn.persist.checksum import check_file, check_footer
 from txn.persist.location import Blob, Offload
@@ -47,6 +49,7 @@ from txn.persist.sidecar import (
     SystemSidecar,
 )
 from txn.persist.trouble import opened, reading, renewing, telling
+from txn.slices import in_turns
 from txn.types import (
     IndexId,
     Key,
@@ -132,11 +135,13 @@ def index_codec(spec: ShardSpec, index: ShardIndex) -> KeyCodec:
 class RowGroup:
     """A decoded row group: Arrow columns, and functions that read one value of them."""
 
-    __slots__ = ("_getters", "_plan", "_plan_getters", "nbytes", "table")
+    __slots__ = ("_getters", "_plan", "_plan_getters", "huge", "nbytes", "table")
 
     def __init__(self, table: Any) -> None:
         """``table``: one chunk per column."""
         self.table = table
+        self.huge: dict[str, Huge] = _huge_columns(table) if table.nbytes >= SLOW_BYTES else {}
+        """Columns with values that are read in steps (``row_slowly``)."""
         self.nbytes: int = table.nbytes
         self._getters: dict[int, Getter] = {}
         self._plan: RowPlan | None = None  # the plan of ``_plan_getters``
@@ -166,6 +171,22 @@ class RowGroup:
             values[attnum - 1] = get(i)
         return tuple(values)
 
+    def is_huge(self, i: int) -> bool:
+        """Tell whether a row has values that are read in steps."""
+        return any(offsets[i + 1] - offsets[i] >= SLOW_BYTES for offsets, _data in self.huge.values())
+
+    def row_slowly(self, i: int, plan: RowPlan) -> Generator[None, None, Row]:
+        """As ``row``, a millisecond's work between two yields."""
+        values = list(plan.constants)
+        for attnum, type_ in zip(plan.attnums, plan.types, strict=True):
+            huge = self.huge.get(f"c{attnum}")
+            start, end = (0, 0) if huge is None else huge[0][i : i + 2]
+            if huge is None or end - start < SLOW_BYTES:
+                values[attnum - 1] = self._getter(attnum, type_)(i)
+            else:
+                values[attnum - 1] = yield from python_of(huge[1][start:end], type_.kind == "text")
+        return tuple(values)
+
     def rows(self, wanted: Sequence[int], plan: RowPlan) -> list[Row]:
         """Return several rows of the group."""
         if len(wanted) * _TAKE_SHARE < self.table.num_rows or len(wanted) < 4:
@@ -175,6 +196,23 @@ class RowGroup:
     def taken(self, wanted: Sequence[int], plan: RowPlan) -> list[Row]:
         """Return several rows of the group by columns. Also for a thread: it changes nothing."""
         return table_rows(self.table.take(pa.array(wanted, pa.int64())), plan)
+
+
+Huge: TypeAlias = tuple[memoryview, memoryview]
+"""The offsets of a column's values, and their bytes."""
+
+
+def _huge_columns(table: Any) -> dict[str, Huge]:
+    found = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.nbytes >= SLOW_BYTES and (
+            pa.types.is_string(column.type) or pa.types.is_binary(column.type)
+        ):
+            chunk = one_chunk(column)
+            if (pc.max(pc.binary_length(chunk)).as_py() or 0) >= SLOW_BYTES:
+                _, offsets, data = chunk.buffers()
+                found[name] = memoryview(offsets).cast("i")[chunk.offset :], memoryview(data)
+    return found
 
 
 class RowGroupCache:
@@ -383,13 +421,19 @@ class Part:
     def row(self, position: int, spec: ShardSpec) -> Row | Coroutine[Any, Any, Row]:
         """Return the row padded to ``spec``: at once if its row group is cached, else a coroutine, to be awaited or closed."""
         group = self._cache.get(self.ref.name, position >> self._bits)
-        if group is not None:
+        if group is not None and not (group.huge and group.is_huge(position & self._mask)):
             return group.row(position & self._mask, self._plan(spec))
         return self._load_row(position, spec)
 
     async def _load_row(self, position: int, spec: ShardSpec) -> Row:
-        group = await self._load(position >> self._bits)
-        return group.row(position & self._mask, self._plan(spec))
+        number = position >> self._bits
+        group = self._cache.get(self.ref.name, number) or await self._load(number)
+        return await self._row(group, position & self._mask, self._plan(spec))
+
+    async def _row(self, group: RowGroup, i: int, plan: RowPlan) -> Row:
+        if group.huge and group.is_huge(i):
+            return await in_turns(group.row_slowly(i, plan))
+        return group.row(i, plan)
 
     def rows(self, positions: Sequence[int], spec: ShardSpec) -> list[Row] | Awaitable[list[Row]]:
         """Return the rows at ``positions`` in their order; at once if all their groups are cached."""
@@ -400,6 +444,8 @@ class Part:
         for number in by_group:
             group = self._cache.get(self.ref.name, number)
             if group is None:
+                return self._load_rows(positions, spec, by_group)
+            if group.huge:
                 return self._load_rows(positions, spec, by_group)
             groups[number] = group
         if len(positions) * self._plan(spec).width > GATHERED:
@@ -414,7 +460,9 @@ class Part:
         for number, slots in by_group.items():  # one group at a time: they may not fit together
             group = self._cache.get(self.ref.name, number) or await self._load(number)
             wanted = [positions[i] & self._mask for i in slots]
-            if (
+            if group.huge:
+                found = [await self._row(group, i, plan) for i in wanted]
+            elif (
                 len(wanted) * plan.width > GATHERED
             ):  # a thousand columns take as long for few rows as for many
                 found = await self._offload(partial(group.taken, wanted, plan))

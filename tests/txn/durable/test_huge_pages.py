@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.support.durable import two_column_spec
 from tests.support.physical import P
+from txn import huge_values
 from txn.columns import rows_to_table
 from txn.huge_values import SHARED_BYTES, bytes_of
 from txn.persist import huge_pages
@@ -143,3 +144,27 @@ def test_what_is_huge_is_not_copied_on_its_way_to_a_part() -> None:
     assert table.column("c2").chunk(4).buffers()[2].address == pa.py_buffer(value).address
     assert table.column("c3").chunk(3).buffers()[2].address == bytes_of(text).address
     assert _huge(table) == {"c2": False, "c3": True}
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "\xe9", "\u20ac", "\U0001f600", "ab\xe9", "a\u20ac\U0001f600", b"b\xff"]
+)
+@pytest.mark.parametrize("end", ["", "\xe9", "\u20ac", "\U0001f600"])
+def test_huge_values_are_made_anew_a_piece_at_a_time(unit: str | bytes, end: str) -> None:
+    with mock.patch.object(huge_values, "_PIECE", 7):
+        for count in (0, 1, 100):
+            value: Any = unit * count
+            value += end if isinstance(unit, str) else end.encode()
+            data = value.encode() if isinstance(value, str) else value
+            steps = huge_values.python_of(memoryview(data), isinstance(value, str))
+            turns = 0
+            try:
+                while True:
+                    next(steps)
+                    turns += 1
+            except StopIteration as done:
+                made = done.value
+            assert made == value
+            assert {made: 1}[value]
+            assert made.isascii() == value.isascii()
+            assert turns >= len(data) // 7
