@@ -28,6 +28,7 @@ WORDS: Mapping[str, str] = {
 ALL: Mapping[str, str] = {
     "relation": "arwdDxt", "column": "arwx", "sequence": "rwU", "schema": "UC", "database": "CTc", "type": "U",
     "function": "X", "language": "U", "large object": "rw", "foreign-data wrapper": "U", "foreign server": "U",
+    "parameter": "sA",
 }  # fmt: skip
 EVERYBODY = 0
 READ_ALL_DATA, WRITE_ALL_DATA = 6181, 6182  # pg_read_all_data, pg_write_all_data

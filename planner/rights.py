@@ -28,6 +28,7 @@ from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, System
 from planner.catalog.foreign import ServerDef, WrapperDef
 from planner.catalog.relation_kinds import SYSTEM_COLUMNED
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID, rows
+from planner.parameters import PG_PARAMETER_ACL, parameter_oid
 from planner.typefacts import element_of
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_TYPE, PG_PROC = 1259, 2615, 1262, 1247, 1255
@@ -263,6 +264,12 @@ class Rights:
         return self.superuser or self._any(
             database_acl(catalog, oid), database_owner(catalog, oid), "database", letters, option
         )
+
+    def parameter(self, name: str, letters: str, *, option: bool = False) -> bool:
+        """Whether it has any of some privileges on a setting."""
+        found = self._catalog.acl(PG_PARAMETER_ACL, parameter_oid(name))
+        items = default_acl("parameter", SUPERUSER) if found is None else found
+        return self.superuser or self._any(items, SUPERUSER, "parameter", letters, option)
 
     def _any(self, items: tuple[AclItem, ...], owner: int, kind: str, letters: str, option: bool) -> bool:
         have = grantable(items, self.roles, owner, kind) if option else held(items, self.roles)

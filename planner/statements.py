@@ -208,7 +208,7 @@ class GrantTarget:
     """An object of GRANT: its catalog and oid, ``attnum`` of a column or 0, the letters asked for (``planner.acl``).
 
     ``kind``: relation, column, sequence, schema or database; ``every``: ALL was said; ``warnings``: what is told
-    (0LP01) before anybody's right to it is asked for. Without letters there is nothing to grant.
+    (0LP01) before anybody's right to it is asked for. Without letters there is nothing to grant. ``name``: of a setting, as written.
     """
 
     kind: str
@@ -218,6 +218,7 @@ class GrantTarget:
     letters: str
     every: bool
     warnings: tuple[str, ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

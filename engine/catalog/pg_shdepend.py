@@ -31,6 +31,7 @@ from engine.catalog.virtual import RowDict, relation
 from planner.acl import EVERYBODY, AclItem
 from planner.catalog import ConfigurationDef
 from planner.catalog.policy import EVERYBODY as ALL_ROLES
+from planner.parameters import PG_PARAMETER_ACL
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -42,7 +43,7 @@ Key = tuple[int, int]
 def _row(session: Session, class_: int, oid: int, role: int, kind: str, *, sub: int = 0) -> RowDict:
     """Return a row. ``kind``: PostgreSQL's deptype, o(wner), a(cl), r(ow policy)."""
     return {
-        "dbid": 0 if class_ == PG_DATABASE_OID else session.catalog.database, "classid": class_, "objid": oid, "objsubid": sub,
+        "dbid": 0 if class_ in (PG_DATABASE_OID, PG_PARAMETER_ACL) else session.catalog.database, "classid": class_, "objid": oid, "objsubid": sub,
         "refclassid": PG_AUTHID_OID, "refobjid": role, "deptype": kind,
     }  # fmt: skip
 

@@ -60,6 +60,7 @@ from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.catalog.relation_kinds import ROW_TYPED
+from planner.parameters import PG_PARAMETER_ACL
 from planner.parse import is_sql
 from txn.api import Transaction
 from txn.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec
@@ -98,7 +99,7 @@ _TYPES: dict[str, type[Any]] = {
 _SHARED: Final = frozenset(
     (
         "role", "timeline", "database", "defaults", f"comment/{PG_AUTHID_OID}", f"comment/{PG_DATABASE_OID}",
-        f"acl/{PG_DATABASE_OID}",
+        f"acl/{PG_DATABASE_OID}", f"acl/{PG_PARAMETER_ACL}",
     )
 )  # fmt: skip
 

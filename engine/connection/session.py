@@ -147,6 +147,7 @@ class Session:
         settings.hold = self.held.hold
         settings.by_superuser = lambda: self.is_superuser
         settings.find_configuration = self._find_configuration
+        settings.may_set = lambda name: Rights(self.today, self.role).parameter(name, "s")
         self._pasts: dict[tuple[int, int, int, bool], CatalogSnapshot] = {}
         self._codec: CodecSettings | None = None
         self._path: tuple[str, ...] | None = None

@@ -114,6 +114,7 @@ class Settings:
         "find_configuration",
         "generation",
         "hold",
+        "may_set",
         "on_new_generation",
     )
 
@@ -129,6 +130,9 @@ class Settings:
         self._changed = changed
         self.generation = 0  # grows with every change but those of MODES: caches key on it
         self.by_superuser: Callable[[], bool] | None = None  # tells who sets them; None: "is_superuser" does
+        self.may_set: Callable[[str], bool] = lambda name: (
+            False
+        )  # of those for superusers, what somebody was granted
         self.find_configuration: FindConfiguration = own_configuration  # text search configurations by name
         self.on_new_generation: Callable[[], None] = lambda: None  # so that caches need not ask
         self.hold: Callable[[str, int], None] = lambda what, size: (
@@ -235,7 +239,7 @@ class Settings:
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be changed now')
         if definition.context in ("backend", "superuser-backend") and not beginning:
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be set after connection start')
-        if definition.context.startswith("superuser") and not self._superuser_sets():
+        if definition.context.startswith("superuser") and not (self._superuser_sets() or self.may_set(key)):
             raise SqlError("42501", f'permission denied to set parameter "{definition.name}"')
         return definition
 

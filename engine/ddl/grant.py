@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.parameters import parameter_names
 from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_DATABASE_OID,
@@ -33,6 +34,7 @@ from planner.acl import (
     WRITE_ALL_DATA,
     AclItem,
     best_grantor,
+    default_acl,
     grant,
     held,
     nearest,
@@ -40,8 +42,9 @@ from planner.acl import (
 )
 from planner.catalog import AclDef, RoleDef
 from planner.catalog.foreign import FOREIGN_WORDS, ServerDef, WrapperDef
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.facts import facts
+from planner.parameters import PG_PARAMETER_ACL
 from planner.rights import (
     READ_ALL,
     WRITE_ALL,
@@ -116,6 +119,15 @@ class _Object:
             self.name = next(name for name, (oid, _) in languages().items() if oid == target.oid)
             self.owner, self.what = SUPERUSER_OID, "language"
             self.whole = self.items = language_acl(catalog, target.oid)
+        elif target.class_oid == PG_PARAMETER_ACL:
+            known = parameter_names().get(target.oid)
+            if known is None and "." in target.name:
+                raise not_supported("privileges of a parameter that the server does not have")
+            if known is None:
+                raise SqlError("42602", f'invalid parameter name "{target.name}"')
+            self.owner, self.name, self.what = SUPERUSER_OID, known, "parameter"
+            found = catalog.acl(PG_PARAMETER_ACL, target.oid)
+            self.whole = self.items = default_acl("parameter", SUPERUSER_OID) if found is None else found
         elif target.class_oid in FOREIGN_WORDS:
             foreign = catalog.foreign_by_oid(target.oid)
             if not isinstance(foreign, WrapperDef | ServerDef):
@@ -192,6 +204,7 @@ def revoked_by_user(session: Session, acl: AclDef, roles: Iterable[int]) -> tupl
         PG_PROC_OID: "function",
         PG_LANGUAGE_OID: "language",
         PG_DATABASE_OID: "database",
+        PG_PARAMETER_ACL: "parameter",
         PG_FOREIGN_DATA_WRAPPER_OID: "foreign-data wrapper",
         PG_FOREIGN_SERVER_OID: "foreign server",
     }

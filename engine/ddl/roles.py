@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
+from engine.catalog.parameters import parameter_names
 from engine.catalog.spaces import objects_in
 from engine.catalog.stored import (
     PG_CLASS_OID,
@@ -48,6 +49,7 @@ from planner.catalog import AclDef, FunctionDef, RelationDef, RoleDef
 from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.deparse_expr import quote_identifier
 from planner.errors import SqlError, not_supported
+from planner.parameters import PG_PARAMETER_ACL
 from planner.rights import grantable_columns, languages
 from planner.statements import RoleStatement
 from planner.textsearch.names import SEARCH_NAMES
@@ -301,7 +303,7 @@ async def _elsewhere(session: Session, role: int) -> AsyncIterator[str]:
         granted = {
             (acl.class_oid, acl.object_oid, acl.sub_id)
             for acl in catalog.acls()
-            if acl.class_oid != PG_DATABASE_OID
+            if acl.class_oid not in (PG_DATABASE_OID, PG_PARAMETER_ACL)
             and acl.object_oid not in oids
             and any(role in (item.grantee, item.grantor) for item in acl.items)
         }
@@ -368,6 +370,8 @@ def _granted_on(session: Session, acl: AclDef) -> str:
         return f"schema {quote_identifier(schema.name)}"
     if acl.class_oid == PG_LANGUAGE_OID:
         return f"language {next(name for name, (oid, _) in languages().items() if oid == acl.object_oid)}"
+    if acl.class_oid == PG_PARAMETER_ACL:
+        return f"parameter {parameter_names()[acl.object_oid]}"
     if acl.class_oid == PG_LARGEOBJECT_OID:
         return f"large object {acl.object_oid}"
     foreign = session.catalog.foreign_by_oid(acl.object_oid)

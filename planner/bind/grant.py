@@ -19,6 +19,7 @@ from planner.catalog.foreign import FOREIGN_WORDS, PG_FOREIGN_SERVER
 from planner.catalog.relation_kinds import CALLED, GRANTED
 from planner.errors import SqlError, not_supported
 from planner.facts import PG_CATALOG_OID, facts
+from planner.parameters import PG_PARAMETER_ACL, parameter_oid
 from planner.rights import PG_LANGUAGE, grantable_columns, languages
 from planner.typefacts import FIRST_USER_OID, element_of, is_fact, type_kind
 
@@ -91,6 +92,12 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
                 raise SqlError("42704", f'{FOREIGN_WORDS[class_oid]} "{name}" does not exist')
             kind = "foreign server" if class_oid == PG_FOREIGN_SERVER else FOREIGN_WORDS[class_oid]
             yield _on_object(kind, class_oid, found.oid, replace(node, kind=kind))
+    elif node.kind == "parameter acl":
+        for name in node.names:
+            target = _on_object(
+                "parameter", PG_PARAMETER_ACL, parameter_oid(name), replace(node, kind="parameter")
+            )
+            yield replace(target, name=name)
     elif node.kind == "large object":
         for number in node.numbers:
             yield _on_object("large object", PG_LARGEOBJECT, number, node)

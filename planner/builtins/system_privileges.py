@@ -205,7 +205,7 @@ def _foreign(kind: type[WrapperDef] | type[ServerDef]) -> Resolve:
 
 
 def _parameter(session: EvalSession, wanted: Any) -> Asked | None:
-    return _public(SUPERUSER_OID, "")
+    return lambda rights, letters, option: rights.parameter(wanted, letters, option=option)
 
 
 _TABLE_WORDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "RULE")
