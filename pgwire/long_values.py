@@ -68,6 +68,7 @@ class _Text:
         if not found:
             raise MemoryError
         self.filled = 0  # characters that are there
+        self._ascii = widest == _ASCII
         self._address: int | None = found
 
     def add(self, text: str, start: int = 0, end: int | None = None) -> None:
@@ -75,7 +76,12 @@ class _Text:
         end = len(text) if end is None else end
         while start < end:
             count = min(PIECE, end - start)
-            if _copy(self._address, self.filled, text, start, count) != count:
+            if self._ascii and not text.isascii():
+                # CPython looks at the beginning of the text, not at what is copied, and refuses all of it for one wide character there
+                copied = _copy(self._address, self.filled, text[start : start + count], 0, count)
+            else:
+                copied = _copy(self._address, self.filled, text, start, count)
+            if copied != count:
                 raise SystemError("a text was not copied")
             self.filled += count
             start += count

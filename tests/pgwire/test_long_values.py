@@ -70,6 +70,18 @@ def test_texts() -> None:
         same(long.stripped(a, part, False, True), a.rstrip(part))
 
 
+def test_ascii_parts_of_texts_with_a_wide_character_anywhere() -> None:
+    for wide in "é日😀":
+        for at in (0, 5, 15, 16, 17, 40, 79):
+            text = "a" * at + wide + "b" * (79 - at)
+            for start in (0, at + 1):
+                for end in (at, None):
+                    same(long.cut(text, start, end), text[start:end])
+            assert long.split(text, wide) == text.split(wide)
+            same(long.replaced(text, wide, "c"), text.replace(wide, "c"))
+            same(long.joined([text[at + 1 :], text[:at]]), text[at + 1 :] + text[:at])
+
+
 def test_many_characters_to_trim_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long, "MANY_CHARACTERS", 3)
     for text in ("", "xyxabcyx", "xyx"):
