@@ -18,15 +18,9 @@ from typing import TYPE_CHECKING
 from engine.constraints.foreign_key import ForeignKey, compiled
 from engine.constraints.owners import ask_child, ask_parent
 from engine.constraints.references import references_to
-from engine.reads.plans import Plan
-from engine.reads.query import collect, context, run_query
-from planner.bind import bind_statement
-from planner.bind.context import RowSecurity
+from engine.reads.unasked import unasked_rows
 from planner.catalog import ConstraintDef, RelationDef
 from planner.deparse_expr import quote_identifier
-from planner.parse import parse_one
-from planner.rights import SUPERUSER
-from planner.statements import QueryStatement
 from txn.api import Transaction
 from txn.types import Row, ShardId
 
@@ -187,20 +181,5 @@ def _referenced_rows(key: ForeignKey) -> str:
 
 
 async def _first_row(session: Session, sql: str, reader: Transaction | None) -> Row | None:
-    parsed = parse_one(sql)
-    assert parsed is not None
-    session.block.ensure_txn().next_statement()
-    role = session.catalog.role_by_oid(SUPERUSER)
-    assert role is not None
-    everything = RowSecurity(role, True, session.catalog)
-    bound = bind_statement(
-        parsed.statement, sql, session.catalog, session.search_path, settings=session.bind_settings,
-        security=everything,
-    )  # fmt: skip
-    assert isinstance(bound.statement, QueryStatement)
-    plan = Plan(bound, session.catalog)
-    ctx = context(session, plan, ())
-    if reader is not None:
-        ctx.txn = reader
-    rows = await collect(session, await run_query(session, plan, "query", bound.statement.query, ctx))
+    rows = await unasked_rows(session, sql, reader)
     return rows[0] if rows else None

@@ -1,23 +1,40 @@
-"""ANALYZE of extended statistics: a sample of a table's rows is read by a query, and counted on the spot (``engine.statistics.extended``)."""
+"""ANALYZE of extended statistics: a sample of a table's rows is read by a query, and counted on the spot (``engine.statistics.extended``).
+
+    SELECT a, b FROM ONLY t TABLESAMPLE …     the rows, whatever rights and policies say: who may ANALYZE a table may count all of it
+    f(a + b)                                  computed from each, as the table's owner, who wrote it: a superuser's ANALYZE lends nobody rights
+
+An expression that cannot be computed row by row (``planner.bind.runnable``: its function reads tables) leaves its object without
+figures, with a WARNING that says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.reads.unasked import unasked_rows
+from engine.routines.acting import acting_as
 from engine.statistics.extended import SAMPLE_ROWS, Column, ExtendedRecord, extended
+from engine.writes.shape import table_layout
 from pgwire.codecs.registry import text_output
-from pgwire.give_way import openly
+from pgwire.give_way import openly, paced
+from planner.bind.runnable import runnable
+from planner.bind.statistics import columns_of, stored_expressions
 from planner.builtins.compare import hash_key, sort_key
-from planner.builtins.system_statistics import shown_expressions
 from planner.catalog import RelationDef
 from planner.catalog.statistics import StatisticsDef
 from planner.deparse_expr import quote_identifier
 from planner.domains import base_oid
+from planner.errors import SqlError
+from planner.evaluate import Env, RowFunction, Shared, compile_expr
 from planner.facts import facts
+from planner.rules.fold import fold
+from planner.rules.plain import without_domains
+from txn.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
+    from txn.types import Row
 
 
 _HEADER: Final = 4
@@ -30,40 +47,95 @@ async def analyze_extended(session: Session, table: RelationDef) -> dict[int, Ex
     default = int(session.setting("default_statistics_target"))
     of_columns = [default if column.statistics < 0 else column.statistics for column in table.live]
     most = SAMPLE_ROWS * max(*of_columns, *(_target(session, table, one) for one in table.statistics), 0)
+    session.block.enter(table.timeline, [ShardId(table.oid)])
     for one in table.statistics:
         target = _target(session, table, one)
         if not target:
             continue
-        name = f"{quote_identifier(table.schema)}.{quote_identifier(table.name)}"
-        only = "" if table.kind == "p" else "ONLY "
-        _, counted = await session.system.routines.query(f"SELECT count(*) FROM {only}{name}")
-        total = counted[0][0]
-        if not total:
+        with acting_as(session, table.owner, restricted=True):
+            computed = openly(_compiled, session, table, one)
+        if computed is None:
             continue
-        parts = [quote_identifier(table.column(attnum).name) for attnum in one.attnums]
-        parts += [f"({text})" for text in shown_expressions(session, table, one)]
-        share = (
-            f" TABLESAMPLE BERNOULLI ({100 * most / total})" if total > most and table.kind in "rmp" else ""
-        )
-        columns, rows = await session.system.routines.query(
-            f"SELECT {', '.join(parts)} FROM {only}{name}{share}"
-        )
+        total, rows = await _sample(session, table, columns_of(one, table, session.catalog), most)
         if not rows:
             continue
+        with acting_as(session, table.owner, restricted=True):
+            values = openly(_values, session, table, one, [make for make, _ in computed], rows)
+        types = [*(table.column(attnum).type.oid for attnum in one.attnums), *(oid for _, oid in computed)]
         over = [
-            _column(session, number, column.type.oid)
-            for number, column in zip(_numbers(table, one), columns, strict=True)
+            _column(session, number, oid) for number, oid in zip(_numbers(table, one), types, strict=True)
         ]
-        found[one.oid] = openly(
-            extended,
-            one.kinds,
-            over,
-            [tuple(row) for row in rows],
-            total,
-            target,
-            inherited=table.kind == "p",
-        )
+        found[one.oid] = openly(extended, one.kinds, over, values, total, target, inherited=table.kind == "p")
     return found
+
+
+async def _sample(
+    session: Session, table: RelationDef, attnums: Collection[int], most: int
+) -> tuple[int, list[Row]]:
+    """Return how many rows a table has, and about ``most`` of them as it stores them, of which only the columns ``attnums`` have values."""
+    name = f"{quote_identifier(table.schema)}.{quote_identifier(table.name)}"
+    source = name if table.kind == "p" else f"ONLY {name}"
+    [(total,)] = await unasked_rows(session, f"SELECT pg_catalog.count(*) FROM {source}")
+    if not total:
+        return 0, []
+    if total > most and table.kind in "rmp":
+        source += f" TABLESAMPLE BERNOULLI ({100 * most / total})"
+    # a row as a whole, or one of its system columns, is made of all columns
+    read = [c for c in table.live if c.attnum in attnums or any(attnum <= 0 for attnum in attnums)]
+    names = ", ".join(quote_identifier(column.name) for column in read)
+    rows = await unasked_rows(session, f"SELECT {names} FROM {source}")
+    return total, openly(_stored, rows, [column.attnum - 1 for column in read], len(table.columns))
+
+
+def _stored(rows: Sequence[Row], places: Sequence[int], width: int) -> list[Row]:
+    made: list[Row] = []
+    for row in paced(rows, 16):
+        cells: list[Any] = [None] * width
+        for place, value in zip(places, row, strict=True):
+            cells[place] = value
+        made.append(tuple(cells))
+    return made
+
+
+def _compiled(
+    session: Session, table: RelationDef, one: StatisticsDef
+) -> list[tuple[RowFunction, int]] | None:
+    """Return what computes each expression of statistics from a stored row, and its type; None, with a WARNING, where one cannot be. Raises SqlError 42501 for functions that the current user may not call."""
+    layout, called = table_layout(table), set[int]()
+    made: list[tuple[RowFunction, int]] = []
+    try:
+        for expr in stored_expressions(one, table, session.catalog):
+            plain = without_domains(runnable(expr, session.catalog, called))
+            made.append((compile_expr(fold(plain), layout), plain.type.oid))
+    except SqlError as error:
+        if error.sqlstate != "0A000" or error.ends_statement:
+            raise
+        session.notice(
+            f'statistics object "{one.name}" could not be computed for relation "{table.schema}.{table.name}"',
+            severity="WARNING",
+            sqlstate="0A000",
+            detail=error.message,
+        )
+        return None
+    session.ask_calls(called)
+    return made
+
+
+def _values(
+    session: Session,
+    table: RelationDef,
+    one: StatisticsDef,
+    computed: Sequence[RowFunction],
+    rows: Sequence[Row],
+) -> list[Row]:
+    """Return what statistics are over, of each row: columns, then expressions."""
+    env = Env((), session, shared=Shared())
+    places = [attnum - 1 for attnum in one.attnums]
+    made: list[Row] = []
+    for row in paced(rows, 16):
+        whole = (*row, table.oid)
+        made.append((*(row[place] for place in places), *(make(whole, env) for make in computed)))
+    return made
 
 
 def _numbers(table: RelationDef, one: StatisticsDef) -> list[int]:
