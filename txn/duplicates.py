@@ -4,6 +4,8 @@
                       ▼ cut at the same keys
     windows     1 3 5 2 4        9 12 8 10 12      at most WINDOW_KEYS: joined, sorted if need be, neighbours compared
 
+    long keys 5f3a… 77c0…  where they lie, mapped       no window: one digest of each in memory
+
 Equal keys are in the same window, so one window at a time suffices. Parts whose ranges of keys do not meet, as a load that
 was divided by ranges writes them, join in order already. Works for every kind of key: their bytes are equal when the
 values are.
@@ -12,6 +14,7 @@ values are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from typing import Any, Final
 
 import pyarrow as pa
@@ -22,6 +25,10 @@ from txn.types import Key, ShardIndex
 
 WINDOW_KEYS: Final = 4 << 20
 """Keys compared at a time: about 100 MB of integers while they are sorted."""
+WINDOW_BYTES: Final = 48 << 20
+"""Of the keys compared at a time, about, where they are long: they are there twice while they are sorted."""
+LONG_BYTES: Final = 16 << 10
+"""Keys of so many bytes on average are compared by digests, which are made where the keys lie."""
 
 
 def first_duplicate(
@@ -34,6 +41,9 @@ def first_duplicate(
 
     Keys with NULL count only if the index has NULLs as equal. ``stopped()`` is asked now and then and ends the search.
     """
+    total = sum(len(run.sorted.keys) for run in runs)
+    if total and sum(run.sorted.keys.nbytes for run in runs) // total >= LONG_BYTES:
+        return _first_long(runs, definition, stopped)
     ordered = sorted(runs, key=Run.first)
     for window in _windows(ordered, window_keys):
         if stopped():
@@ -46,6 +56,26 @@ def first_duplicate(
     if not definition.nulls_distinct and sum(run.nulls() for run in ordered) > 1:
         return (None,)
     return None
+
+
+def _first_long(runs: Sequence[Run], definition: ShardIndex, stopped: Callable[[], bool]) -> Key | None:
+    """As ``first_duplicate``, of keys that are long: none of them is copied but those that are there twice."""
+    seen: set[bytes] = set()
+    lowest: bytes | None = None
+    for run in runs:
+        for key in run.each():
+            if stopped():
+                return None
+            digest = sha256(key).digest()
+            if digest not in seen:
+                seen.add(digest)
+            elif lowest is None or memoryview(key) != lowest:
+                found = key.to_pybytes()
+                nulls = definition.nulls_distinct and None in run.sorted.decode(found)
+                if not nulls and (lowest is None or found < lowest):
+                    lowest = found
+        run.sorted.forget()
+    return None if lowest is None else runs[0].sorted.decode(lowest)
 
 
 def ranges_meet(one: SortedKeys, other: SortedKeys) -> bool:
@@ -80,6 +110,13 @@ class Run:
             return keys
         return keys.filter(pc.invert(pc.is_in(self._positions(start, stop), value_set=self._dead)))
 
+    def each(self) -> Iterator[Any]:
+        """Yield the keys that count, in order, as buffers of where they lie; for keys of bytes."""
+        dead = frozenset(() if self._dead is None else self._dead.to_pylist())
+        for key, position in zip(self.sorted.keys, self.sorted.positions, strict=True):
+            if (position if isinstance(position, int) else position.as_py()) not in dead:
+                yield key.as_buffer()
+
     def nulls(self) -> int:
         """Return how many rows that count have no key (of integers)."""
         start, stop = len(self.sorted.keys), len(self.sorted.positions)
@@ -96,10 +133,12 @@ class Run:
 
 
 def _windows(runs: Sequence[Run], limit: int) -> Iterator[Any]:
-    """Yield the keys of one range of keys after another, sorted; about ``limit`` each at most."""
+    """Yield the keys of one range of keys after another, sorted; about ``limit`` each at most, and ``WINDOW_BYTES``."""
     total = sum(len(run.sorted.keys) for run in runs)
     if not total:
         return
+    average = sum(run.sorted.keys.nbytes for run in runs) // total
+    limit = min(limit, WINDOW_BYTES // max(average, 1))
     cuts = None
     if total > limit:
         # Every step-th key of each run: between two of all samples together lie at most step keys of each run.

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from txn import duplicates
 from txn.columns import column_arrays
 from txn.duplicates import Run, first_duplicate
 from txn.keycodec import KeyCodec
@@ -59,3 +61,41 @@ def test_the_lowest_key_of_two_live_rows_is_found(data: st.DataObject, tmp_path_
     expected = min(twice, key=KeyCodec(types).encode, default=None)
     for window in (1, 7, 1000):
         assert first_duplicate(runs, index, window) == expected
+    if types != (INT,):
+        assert duplicates._first_long(runs, index, lambda: False) == expected
+
+
+def test_long_keys_are_not_copied(tmp_path: Path) -> None:
+    """A key of a value of many megabytes is read where it lies, and so are many of a megabyte together."""
+    size = 1 << 20
+    keys = [(str(number) * size,) for number in range(8)]
+    runs = [
+        run_of(tmp_path / str(n), (TEXT,), [*keys, (f"own{n}" * size,)], [0, 1], "ended") for n in range(2)
+    ]
+    index = ShardIndex(index=IndexId(1), attnums=(1,), unique=True, nulls_distinct=True)
+    before = pa.total_allocated_bytes()
+    peak = 0
+
+    def stopped() -> bool:
+        nonlocal peak
+        peak = max(peak, pa.total_allocated_bytes() - before)
+        return False
+
+    assert first_duplicate(runs, index, stopped=stopped) == keys[2]
+    assert peak < size // 2
+    assert first_duplicate([runs[0]], index) is None
+
+
+def test_windows_are_bounded_in_bytes(tmp_path: Path) -> None:
+    keys = [(f"{number:08}" * 1000,) for number in range(3000)]
+    runs = [run_of(tmp_path / str(n), (TEXT,), keys[n::2], [], "ended") for n in range(2)]
+    assert keys[0][0].isascii()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(duplicates, "WINDOW_BYTES", 1 << 20)
+        sizes = [
+            window.nbytes
+            for window in duplicates._windows(runs, duplicates.WINDOW_KEYS)
+            if window is not None
+        ]
+    assert max(sizes) < 3 << 20
+    assert sum(sizes) >= 3000 * 8000

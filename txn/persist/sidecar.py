@@ -40,6 +40,10 @@ _FORMAT: Final = 2
 _HEADER: Final = struct.Struct("<8sIIQQIIqqII")
 # magic format kind rows keys flags types_len base begin; of the part: crc of the file, of its footer
 _INTS, _BYTES, _SYSTEM = 1, 2, 3
+LONG_BYTES: Final = 16 << 20
+"""Of a sidecar that is read whole: what has been read of a longer one is let go of."""
+LONG_KEY: Final = 1 << 20
+"""Bytes of a key from which on what a look-up has read of others is let go of: they may be as long."""
 _IDENTITY = 1  # positions are 0, 1, 2 ...
 _DENSE = 2  # row ids are base, base + 1 ...
 _ASCENDING = 4  # row ids rise with the position
@@ -225,13 +229,15 @@ class SortedKeys:
     """A key sidecar as arrays.
 
     ``keys``: in order, int64 (NULLs left out: they are the rows behind) or large_binary of ``codec``. ``positions``: a
-    uint32 array, or range(rows) for 0, 1, 2 ...; those of NULLs behind the others.
+    uint32 array, or range(rows) for 0, 1, 2 ...; those of NULLs behind the others. ``forget``: lets go of what has been read of them, which comes
+    back from the page cache when it is needed.
     """
 
     keys: Any
     positions: Any
     codec: KeyCodec
     is_int: bool
+    forget: Callable[[], None]
 
     def decode(self, key: Any) -> Key:
         """Return an item of ``keys`` as a key."""
@@ -324,8 +330,16 @@ class KeySidecar:
         """Return the positions of rows whose key equals ``key`` (full, no NULLs)."""
         if not self._checked:
             self._check_more()
+        if self._is_int:
+            return self._found(key[0])
+        wanted = self._codec.encode(key)
+        found = self._found(wanted)
+        if len(wanted) > LONG_KEY:
+            self._forget()
+        return found
+
+    def _found(self, wanted: Any) -> list[int]:
         keys, count = self._keys, self._count
-        wanted = key[0] if self._is_int else self._codec.encode(key)
         at = bisect_left(keys, wanted, 0, count)
         found: list[int] = []
         while at < count and keys[at] == wanted:
@@ -368,8 +382,10 @@ class KeySidecar:
         return low, max(low, high)
 
     def arrays(self) -> SortedKeys:
-        """Return all keys and their positions as Arrow arrays over the mapping. Checks all blocks: in a thread."""
+        """Return all keys and their positions as Arrow arrays over the mapping. Checks all blocks: in a thread. Of long ones no more than some stays in memory."""
         self.check_all()
+        if len(self._blocks.content) > LONG_BYTES:
+            self._forget()
         keys, positions = self._plain
         if not isinstance(positions, range):
             positions = pa.Array.from_buffers(pa.uint32(), self._rows, [None, pa.py_buffer(positions)])
@@ -379,7 +395,11 @@ class KeySidecar:
             found = pa.Array.from_buffers(
                 pa.large_binary(), self._rows, [None, *map(pa.py_buffer, keys.buffers())]
             )
-        return SortedKeys(found, positions, self._codec, self._is_int)
+        return SortedKeys(found, positions, self._codec, self._is_int, self._forget)
+
+    def _forget(self) -> None:
+        for _ in self.forget_slices():
+            pass
 
     def check_all(self) -> None:
         """Check all blocks; in a thread. Raises DamagedFile."""
