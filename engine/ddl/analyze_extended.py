@@ -61,7 +61,10 @@ async def analyze_extended(session: Session, table: RelationDef) -> dict[int, Ex
             continue
         with acting_as(session, table.owner, restricted=True):
             values = openly(_values, session, table, one, [make for make, _ in computed], rows)
-        types = [*(table.column(attnum).type.oid for attnum in one.attnums), *(oid for _, oid in computed)]
+        types = [
+            *(table.column(attnum).declared.oid for attnum in one.attnums),
+            *(oid for _, oid in computed),
+        ]
         over = [
             _column(session, number, oid) for number, oid in zip(_numbers(table, one), types, strict=True)
         ]

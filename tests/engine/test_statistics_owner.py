@@ -94,3 +94,26 @@ def test_all_rows_are_counted_whatever_policies_and_rights_say(table: ServerProc
         "SELECT sum(frequency) FROM pg_statistic_ext_data, pg_mcv_list_items(stxdmcv) WHERE stxdmcv IS NOT NULL"
     )
     assert float(found) == pytest.approx(1)
+
+
+def test_columns_and_expressions_of_every_kind_have_figures(table: ServerProcess) -> None:
+    table.sql(
+        f"SET ROLE {ROLE}; CREATE DOMAIN stat_s.d AS int CHECK (VALUE >= 0);"
+        "CREATE TABLE stat_s.k (gone int, a stat_s.d, b text[], c jsonb, g int GENERATED ALWAYS AS (5) STORED); ALTER TABLE stat_s.k DROP gone;"
+        "INSERT INTO stat_s.k SELECT i % 3, ARRAY[(i % 2)::text], jsonb_build_object('k', i % 4) FROM generate_series(1, 40) i;"
+        "CREATE STATISTICS stat_s.k ON a, b, (c ->> 'k'), (g + a) FROM stat_s.k; ANALYZE stat_s.k"
+    )
+    [(found,)] = table.sql("SELECT n_distinct FROM pg_stats_ext WHERE statistics_name = 'k'")
+    assert found == (
+        '{"2, 3": 6, "2, -1": 12, "2, -2": 3, "3, -1": 4, "3, -2": 6, "-1, -2": 12, "2, 3, -1": 12, "2, 3, -2": 6, "2, -1, -2": 12, '
+        '"3, -1, -2": 12, "2, 3, -1, -2": 12}'
+    )
+    table.sql(
+        f"SET ROLE {ROLE}; CREATE TABLE stat_s.p (a int, b int) PARTITION BY LIST (b); CREATE TABLE stat_s.q (b int, z int, a int);"
+        "ALTER TABLE stat_s.q DROP z; ALTER TABLE stat_s.p ATTACH PARTITION stat_s.q FOR VALUES IN (1);"
+        "CREATE TABLE stat_s.o PARTITION OF stat_s.p DEFAULT; INSERT INTO stat_s.p SELECT i % 5, i % 2 FROM generate_series(1, 200) i;"
+        "CREATE STATISTICS stat_s.p ON (a % 3), b FROM stat_s.p; ANALYZE stat_s.p"
+    )
+    assert table.sql("SELECT n_distinct, inherited FROM pg_stats_ext WHERE statistics_name = 'p'") == [
+        ('{"2, -1": 6}', "t")
+    ]
