@@ -6,7 +6,7 @@
       another session defines, drops and leaves    success, both have what they asked for
 
 All of a statement's loops give way at each step here (a slice of time is over at once), and the interrupt comes at some turns of the loop that the
-statement has until it is answered; at each of them with ``-m long``. The script has every class of statements that the server runs as a definition
+statement has until it is answered; at each of them, or (where another session goes on) at most of them, with ``-m long``. The script has every class of statements that the server runs as a definition
 (``engine.run``).
 """
 
@@ -224,6 +224,7 @@ ROWS: Final = ("INSERT", "UPDATE", "TRUNCATE", "REFRESH")
 """What begins so defines nothing: of a client that has vanished nobody could tell what became of it."""
 FIRST: Final = 6
 SOME: Final = 3
+MANY: Final = 30
 EACH: Final = 1 << 30
 MOST: Final = 100_000
 
@@ -332,7 +333,8 @@ def bug(caplog: pytest.LogCaptureFixture) -> str:
     return "\n".join(found)
 
 
-SHARES: Final = (SOME, pytest.param(EACH, marks=[pytest.mark.long, pytest.mark.timeout(1200)]))
+LONG: Final = (pytest.mark.long, pytest.mark.timeout(2400))
+SHARES: Final = (SOME, pytest.param(EACH, marks=LONG))
 
 
 @pytest.mark.usefixtures("steps")
@@ -407,13 +409,13 @@ class Neighbour:
 
 
 @pytest.mark.usefixtures("steps")
-@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("share", [SOME, pytest.param(MANY, marks=LONG)])
 def test_what_others_define_meanwhile_changes_nothing(share: int, caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         database, server, client = await opened()
         neighbour = Neighbour(server)
         for number, sql in enumerate(SCRIPT):
-            some = points(share) if share == EACH else itertools.islice(points(1), number % SOME, None, SOME)
+            some = points(share) if share == MANY else itertools.islice(points(1), number % SOME, None, SOME)
             for turns in some if not sql.startswith(ALONE) else ():
                 await neighbour.there()
                 await asked(client, "BEGIN")
