@@ -85,7 +85,7 @@ from engine.subscriptions.named import NamedSubscriptions
 from engine.transaction.outcomes import Outcomes
 from engine.transaction.snapshots import SnapshotRegistry
 from engine.upkeep import Upkeep
-from pgwire import give_way
+from pgwire import give_way, release
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
 from pgwire.codecs.encodings import at_hand
 from pgwire.codecs.encodings import encoding as tables_of
@@ -153,6 +153,7 @@ class Database:
         self.channels = Channels()
         self.sessions: dict[int, Connection] = {}
         self.virtual = VirtualCatalog(self)
+        store.look_for_huge(lambda: release.met_long)
         store.on_forgetting(
             lambda: forgetting(self),
             lambda: [change for space in self.spaces for change in space.history.kept],

@@ -50,6 +50,10 @@ WIDE: Final = 16 * PART
 LONG: Final = 16 << 20
 """Characters and bytes of values that are freed at once: half a millisecond."""
 
+MET_LONG: Final = 1 << 20
+met_long = False
+"""Whether the process has had a text or bytes of so much: until then nobody need look for one among many values."""
+
 LOOK_S: Final = 0.02
 """From when something is minded to the first look whether anybody has it; twice as long to the next look, and so on."""
 RARELY_S: Final = 1.0
@@ -230,6 +234,9 @@ def mind_huge(value: _V) -> _V:
 
     Those that nobody has by now go first, so that a loop that makes one after the other has no more than two.
     """
+    global met_long
+    if len(value) >= MET_LONG:
+        met_long = True
     if len(value) >= HUGE:
         _huge.free()
         _huge.add(value)

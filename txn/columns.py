@@ -24,6 +24,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn import huge_values
 from txn.huge_values import has_huge, is_huge, runs_of, shared, shared_slowly
 from txn.slices import Slice, at_once
 from txn.types import (
@@ -469,6 +470,8 @@ def to_python(column: Any, type_: PhysicalType, dims: Any = None) -> list[Any]:
         return [None if v[0] is None else v for v in zip(*fields, strict=True)]
     if kind == "list":
         return _lists_to_python(column, type_, dims)
+    if kind in _LONG and column.nbytes >= max(huge_values.SHARED_BYTES, len(column) << 10):
+        huge_values.met = True
     return list(column.to_pylist())
 
 

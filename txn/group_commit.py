@@ -118,6 +118,8 @@ class Committer:
         """Writes the pieces of an encoded write set to a blob, durably; returns its name. None: all go inline."""
         self.unspill: Callable[[str], Awaitable[None]] | None = None
         """Removes such a blob again: its transaction was refused."""
+        self.met_huge: Callable[[], bool] = lambda: True
+        """Whether there may be a huge value in a row at all: most servers never have one."""
         self.yield_to_readers: Callable[[], None] = lambda: None
         """Called between the steps of a turn that together take long; whoever is served then only reads."""
         self.reserve: Reserve | None = None
@@ -190,12 +192,13 @@ class Committer:
             reserve.check(0)
         future: asyncio.Future[Timestamp] = self._loop.create_future()
         size, staged, huge = 0, False, False
+        met_huge = self.met_huge()
         for shard in writes.shards:
             ops = shard.ops
             size += len(ops)
             if shard.ended:
                 staged = True
-            for op in ops if size <= FEW_OPS else ():
+            for op in ops if met_huge and size <= FEW_OPS else ():
                 for value in op.values or ():
                     if value.__class__ in _COPIED and len(value) >= SHARED_BYTES:
                         huge = True  # which takes long to be copied

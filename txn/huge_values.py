@@ -17,6 +17,8 @@ import pyarrow as pa
 from txn.types import Row
 
 SHARED_BYTES: Final = 1 << 20
+met = False
+"""Whether a value of so much has come out of a column."""
 SLOW_BYTES: Final = 4 << 20
 """Bytes of a value from which on reading it from a part is worth steps: two milliseconds."""
 

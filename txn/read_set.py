@@ -56,7 +56,7 @@ class RangeRead(NamedTuple):
 class ReadSet:
     """The reads of one transaction at its read timestamp."""
 
-    __slots__ = ("_images", "_judged", "_keys", "ranges", "scans")
+    __slots__ = ("_images", "_judged", "_keys", "_many", "ranges", "scans")
 
     def __init__(self) -> None:
         self._keys: dict[tuple[ShardId, IndexId, IndexKey], tuple[Key, Found]] = {}
@@ -64,6 +64,7 @@ class ReadSet:
         self.scans: dict[ShardId, list[Predicate | None]] = {}
         self._images: dict[ShardId, Images] = {}
         self._judged: dict[tuple[ShardId, IndexId, IndexKey], Judged] = {}
+        self._many = False  # keys of an index were looked up under which a row may have very many
 
     def add_keys(
         self,
@@ -79,6 +80,7 @@ class ReadSet:
             return
         make = view.generation.indexes[index].make
         noted = self._keys
+        self._many = self._many or make.long is not None
         if len(keys) == 1:
             pairs: Found = [(row.row_id, row.begin) for row in rows]
             noted.setdefault((shard, index, make.of_key(keys[0])), (keys[0], pairs))
@@ -144,7 +146,7 @@ class ReadSet:
             generation = core.shards[shard].latest.generation
             if generation is not None and None not in predicates:
                 yield from load_changed(core, generation, read_ts, self._images.setdefault(shard, {}))
-        for place, (key, _found) in self._keys.items():
+        for place, (key, _found) in self._keys.items() if self._many else ():
             shard, index, _ikey = place
             generation = core.shards[shard].latest.generation
             if generation is None or generation.last_change <= read_ts:

@@ -202,14 +202,18 @@ def _lookup(
             if wait is None:
                 return [row]
             yield wait
+    long = view.generation.indexes[index].make.long
     while True:
         # The keys are locked, so no row enters; those that are there may change until they are locked, too.
         waited = False
         for key in keys:
-            judged: Judged = {}
-            for _ in view.generation.judge(index, key, INFINITY, judged):
-                yield asyncio.sleep(0)
-            for row_id, _begin in view.generation.identities(index, key, INFINITY, judged):
+            known: Known = NOT_JUDGED
+            if long is not None:
+                judged: Judged = {}
+                for _ in view.generation.judge(index, key, INFINITY, judged):
+                    yield asyncio.sleep(0)
+                known = judged
+            for row_id, _begin in view.generation.identities(index, key, INFINITY, known):
                 wait = acquire(owner, (shard, row_id), mode)
                 if wait is not None:
                     waited = True

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from types import MappingProxyType
 from typing import TypeVar
 
-from txn import inspect
+from txn import huge_values, inspect
 from txn.coordinator import Coordinator, TxnOptions
 from txn.durable import DurableLog, StorageConfig
 from txn.errors import DamagedFile, OutOfSpace, ReadBelowSince, TxnError
@@ -88,6 +88,10 @@ class ShardStore:
         transactions, but neither lock nor commit.
         """
         self.core.log.committer.yield_to_readers = callback
+
+    def look_for_huge(self, met: Callable[[], bool]) -> None:
+        """Have small commits be looked through for huge values only once ``met`` tells that the process has had one; until this is called, all are."""
+        self.core.log.committer.met_huge = lambda: huge_values.met or met()
 
     async def reserve(self, name: str, floor: int, count: int) -> tuple[int, int]:
         """See ``DurableLog.reserve``."""

@@ -27,6 +27,7 @@ from engine.loop.outside_worker import DONE, NO_MEMORY
 from engine.loop.processes import spawn
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import OUTSIDE, give_way, in_loop
+from pgwire.release import mind_huge
 from planner.errors import Span, SqlError
 
 MOST: Final = 2
@@ -212,7 +213,7 @@ class Outside:
         """Return the value of an answer, or raise its error. A long one is put together by whoever asked, who may give way."""
         values = answer.values
         if answer.tag == DONE:
-            return values[0]
+            return mind_huge(values[0]) if type(values[0]) in (str, bytes) else values[0]
         kind, sqlstate, message, detail, hint, where, place = values
         if kind == "DataError":
             raise DataError(sqlstate, message, detail=detail, hint=hint, where=where)

@@ -325,3 +325,11 @@ async def test_long_texts_go_some_megabytes_at_a_time(row: Callable[[str], Any])
         assert left - sum(map(len, stack)) <= release.LONG >> 20
         left = sum(map(len, stack))
     assert not held
+
+
+def test_it_is_noted_that_there_has_been_a_long_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release, "met_long", False)
+    release.mind_huge("x" * (release.MET_LONG - 1))
+    assert not release.met_long
+    release.mind_huge(b"x" * release.MET_LONG)
+    assert release.met_long

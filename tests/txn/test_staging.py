@@ -14,7 +14,8 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows, spec
-from txn import coordinator, group_commit, writes
+from txn import coordinator, group_commit, huge_values, writes
+from txn.columns import to_arrow, to_python
 from txn.errors import CommitUnknown, WriteConflict
 from txn.huge_values import SHARED_BYTES
 from txn.mvcc import applying, vacuum
@@ -23,7 +24,7 @@ from txn.mvcc.generation import Generation
 from txn.persist.memory import MemoryDisk
 from txn.records import RowOp, WriteSet
 from txn.store import ShardStore
-from txn.types import KeyRange, RowId, Timestamp
+from txn.types import KeyRange, PhysicalType, RowId, Timestamp
 
 ROWS = 300
 
@@ -453,3 +454,12 @@ def test_one_row_with_a_huge_value_is_encoded_piece_by_piece() -> None:
         await store.close()
 
     run(go)
+
+
+def test_it_is_noted_that_a_huge_value_has_come_out_of_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huge_values, "met", False)
+    text = PhysicalType(kind="text")
+    to_python(to_arrow(["x" * 100] * 20_000, text), text)
+    assert not huge_values.met, "many short ones"
+    to_python(to_arrow(["x", "y" * SHARED_BYTES], text), text)
+    assert huge_values.met
