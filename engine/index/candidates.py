@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from engine.index.access import Access, range_column
 from engine.index.computed_keys import computed_keys, over_range
 from engine.index.sources import TableScan, found_rows
-from engine.index.state import Pipe, Wait, evaluate
+from engine.index.state import Pipe, evaluate, waited
 from planner.builtins.session import EvalSession
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.evaluate import Env, Layout, compile_expr
@@ -125,8 +125,6 @@ class CandidateScan(TableScan):
             else:
                 found = ctx.txn.lookup(self.shard, self.index, request, **how)
             if isinstance(found, Awaitable):
-                wait = Wait(found)
-                yield wait
-                found = wait.value
+                found = yield from waited(found)
             if found:
                 yield from found_rows(found, self.extract)

@@ -8,10 +8,10 @@ They come some at a time, and may have to be waited for; what the transaction ma
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from engine.index.state import Pipe, Rows, Wait
+from engine.index.state import Pipe, Rows, waited
 from engine.index.virtual_sources import CatalogSource
 from engine.large_objects.rows import FEW, PG_LARGEOBJECT_METADATA_OID, objects, one_object, pages
 from planner.evaluate import Env, Layout, compile_expr, flat
@@ -41,24 +41,27 @@ class LargeObjectSource(CatalogSource):
             numbers = flat(given) if self.is_list and given is not None else (given,)
             for number in dict.fromkeys(n for n in numbers if n is not None):
                 if of_objects:
-                    wait = Wait(one_object(session, number))
-                    yield wait
-                    yield self._extended(wait.value)
+                    found = yield from waited(one_object(session, number))
+                    yield self._extended(found)
                 else:
                     yield from self._pages(session, number)
             return
-        for batch in _batches(lambda start: objects(session, start), 0):
-            if isinstance(batch, Wait):
-                yield batch
-            elif of_objects:
+        start: int | None = 0
+        while start is not None:
+            batch = yield from waited(objects(session, start))
+            start = _following(batch, 0)
+            if of_objects:
                 yield self._extended(batch)
             else:
                 for row in batch:
                     yield from self._pages(session, row[0])
 
     def _pages(self, session: Any, number: int) -> Pipe:
-        for batch in _batches(lambda start: pages(session, number, start), 1):
-            yield batch if isinstance(batch, Wait) else self._extended(batch)
+        start: int | None = 0
+        while start is not None:
+            batch = yield from waited(pages(session, number, start))
+            start = _following(batch, 1)
+            yield self._extended(batch)
 
     def _extended(self, rows: Rows) -> Rows | None:
         if self.extend is not None:
@@ -66,14 +69,6 @@ class LargeObjectSource(CatalogSource):
         return rows or None
 
 
-def _batches(read: Callable[[int], Awaitable[Rows]], place: int) -> Iterator[Wait | Rows]:
-    """Yield what has to be waited for, then its rows, until there are no more; ``place``: of what the rows are in order by."""
-    start = 0
-    while True:
-        wait = Wait(read(start))
-        yield wait
-        rows: Rows = wait.value
-        yield rows
-        if len(rows) < FEW:
-            return
-        start = rows[-1][place] + 1
+def _following(rows: Rows, place: int) -> int | None:
+    """Return where the next batch begins; None: there is none. ``place``: of what the rows are in order by."""
+    return None if len(rows) < FEW else int(rows[-1][place]) + 1

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.executor import RowsChanged
 from engine.index.nodes import Node, count_of
 from engine.index.sources import LastRow
-from engine.index.state import Pipe, Rows, Wait, evaluate, poll
+from engine.index.state import Pipe, Rows, evaluate, poll, waited
 from pgwire.release import release
 from planner.evaluate import Layout, compile_expr
 from planner.facts import INT8, OID
@@ -283,9 +283,7 @@ class LockRows(Node):
                 wanted: dict[RowId, int] = {row[lock.row_id]: row[lock.version] for row in of_one}
                 found = txn.lock_rows(shard, list(wanted), lock.strength, lock.wait)
                 if isinstance(found, Awaitable):
-                    wait = Wait(found)
-                    yield wait
-                    found = wait.value
+                    found = yield from waited(found)
                 for (_row_id, version), stored in zip(wanted.items(), found, strict=True):
                     if stored is None and lock.wait == "skip":
                         return False

@@ -22,7 +22,7 @@ from engine.explain.tree import Measured
 from engine.index.access import Access, in_order_of_cost
 from engine.index.nodes import Node, chunks
 from engine.index.sorting import OrderItem, order_items, sort_rows
-from engine.index.state import Pipe, Rows, Wait, evaluate, evaluate_rows
+from engine.index.state import Pipe, Rows, evaluate, evaluate_rows, waited
 from engine.reads.watched import watching
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import paced
@@ -330,9 +330,7 @@ class TableScan(Source):
             chunks_ = ctx.txn.scan(self.shard, predicate=predicate, ids=ids, **self.reading[ctx.for_update])
         iterator = chunks_.__aiter__()
         while True:
-            wait = Wait(_next(iterator))
-            yield wait
-            rows, wait.value = wait.value, None  # whoever drives keeps what it has waited for
+            rows = yield from waited(_next(iterator))
             if rows is None:
                 return
             if picked is not None:
@@ -540,9 +538,7 @@ class IndexSource(Source):
             return
         found = self.request(outer, e, ctx, known)
         if isinstance(found, Awaitable):
-            wait = Wait(found)
-            yield wait
-            found = wait.value
+            found = yield from waited(found)
         if found:
             yield from found_rows(self.arranged(found, ctx), self.extract)
 
@@ -565,9 +561,7 @@ class IndexSource(Source):
         while True:
             found = self.request(outer, e, ctx, known, part)
             if isinstance(found, Awaitable):
-                wait = Wait(found)
-                yield wait
-                found = wait.value
+                found = yield from waited(found)
             if found:
                 yield from chunks(self.extract(found))
             if len(found) < part.most:

@@ -60,6 +60,21 @@ Item: TypeAlias = "Rows | Wait | None"
 Pipe: TypeAlias = Generator[Item, None, None]
 
 
+def waited(awaitable: Awaitable[Any]) -> Generator[Item, None, Any]:
+    """Wait within a pipeline, which goes on with the result (``yield from``).
+
+    A coroutine that nobody has begun, because an error came on the way to who would drive it, is closed; whoever drives keeps the Wait, but not its value.
+    """
+    wait = Wait(awaitable)
+    try:
+        yield wait
+    finally:
+        if isinstance(awaitable, Coroutine):
+            awaitable.close()
+    value, wait.value = wait.value, None
+    return value
+
+
 class _End:
     """A pipeline has no more items."""
 
@@ -157,9 +172,8 @@ def evaluate(function: RowFunction, rows: Any, e: Env) -> Generator[Item, None, 
         finally:
             shared.log, shared.cursor, shared.memo = outer_log, outer_cursor, outer_memo
         if kind != "load":
-            wait = Wait(_sleep(argument, shared.ctx) if kind == "sleep" else argument)
-            yield wait
-            log.append(wait.value if kind == "call" else "")
+            value = yield from waited(_sleep(argument, shared.ctx) if kind == "sleep" else argument)
+            log.append(value if kind == "call" else "")
             continue
         run: SubRun = argument
         if run.waiting is not None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
-from engine.index.state import Pipe, Rows, Wait, abandon, run_ready
+import pytest
+
+from engine.index.state import Pipe, Rows, Wait, abandon, run_ready, waited
+from planner.errors import SqlError
 
 
 async def _at_once() -> str:
@@ -52,3 +56,32 @@ def test_what_has_to_wait_begins_once_and_is_handed_out() -> None:
         assert steps == ["begun"]
 
     asyncio.run(run())
+
+
+def test_what_nobody_has_begun_to_wait_for_is_closed(recwarn: pytest.WarningsRecorder) -> None:
+    begun: list[int] = []
+
+    async def read() -> int:
+        begun.append(1)
+        return 7
+
+    def above(pipe: Pipe) -> Pipe:
+        for item in pipe:
+            assert isinstance(item, Wait)
+            raise SqlError("57014", "an error on the way to who drives")
+        yield None
+
+    def pipe() -> Pipe:
+        yield [((yield from waited(read())),)]
+
+    with pytest.raises(SqlError):
+        next(above(pipe()))
+    gc.collect()
+    steps = pipe()
+    item = next(steps)
+    assert isinstance(item, Wait)
+    item.value = asyncio.run(item.awaitable)  # type: ignore[arg-type]
+    assert next(steps) == [(7,)]
+    assert item.value is None
+    assert begun == [1]
+    assert not [w for w in recwarn if "never awaited" in str(w.message)]
