@@ -109,7 +109,8 @@ class LoadWorker:
             BackendError: of ``chunks``, with the line that would come next.
             Exception: what else ``chunks`` raises.
         """
-        self._send(TASK, pickle.dumps(task))
+        # with the users' types, one of which may be an enum of very many labels: their states are read in Python, so that a thread gives way
+        self._send(TASK, await asyncio.to_thread(pickle.dumps, task))
         answering = asyncio.ensure_future(self._answer(progress))
         feeding = asyncio.ensure_future(self._feed(chunks))
         try:

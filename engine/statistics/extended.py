@@ -114,14 +114,16 @@ def _of_columns(keyed: Sequence[tuple[Any, ...]], width: int) -> list[Codes]:
 
 def _combined(columns: Sequence[Codes], most: int) -> Iterator[tuple[tuple[int, ...], Codes]]:
     """Yield the combinations of at most so many columns with their codes, each made of one that is shorter by a column."""
-
-    def longer(places: tuple[int, ...], codes: Codes) -> Iterator[tuple[tuple[int, ...], Codes]]:
-        yield places, codes
-        for place in range(places[-1] + 1, len(columns)) if len(places) < most else ():
-            yield from longer((*places, place), _codes(zip(codes, columns[place], strict=True)))
-
     for place, codes in enumerate(columns):
-        yield from longer((place,), codes)
+        yield from _longer(columns, most, (place,), codes)
+
+
+def _longer(
+    columns: Sequence[Codes], most: int, places: tuple[int, ...], codes: Codes
+) -> Iterator[tuple[tuple[int, ...], Codes]]:
+    yield places, codes
+    for place in range(places[-1] + 1, len(columns)) if len(places) < most else ():
+        yield from _longer(columns, most, (*places, place), _codes(zip(codes, columns[place], strict=True)))
 
 
 def _estimated(total: int, sampled: int, distinct: int, single: int) -> float:

@@ -46,7 +46,7 @@ def test_a_text_that_means_another_query_is_refused(text: str) -> None:
         session = Session(await open_database(MemoryDisk()), 1)
         await session.run("CREATE TABLE a (id int PRIMARY KEY, n int)")
         with (
-            mock.patch("planner.bind.ddl.deparse_query", return_value=text),
+            mock.patch("planner.bind.stored.deparse_query", return_value=text),
             pytest.raises(Failed, match="0A000"),
         ):
             await session.run("CREATE VIEW v AS SELECT id FROM a")

@@ -74,6 +74,7 @@ PROVEN = {
     "log_statement_sample_rate": "engine/test_settings.py::test_durations_are_logged_as_asked",
     "log_transaction_sample_rate": "engine/test_settings.py::test_durations_are_logged_as_asked",
     "backslash_quote": "differential/scripts/statements/quotes_behind_backslashes.sql",
+    "quote_all_identifiers": "differential/scripts/statements/quote_all_identifiers.sql",
     "array_nulls": "differential/scripts/statements/settings_of_meaning.sql",
     "transform_null_equals": "differential/scripts/statements/settings_of_meaning.sql",
     "row_security": "engine/test_row_security.py::test_who_turns_row_security_off_sees_all_rows_or_an_error",

@@ -109,7 +109,7 @@ def test_reading_that_depends_on_where_packets_end_is_a_finding(monkeypatch: pyt
     with pytest.raises(targets.Broken, match="in pieces"):
         targets.copy(ENDED_IN_COPY)
     monkeypatch.setattr(
-        decode, "nothing", lambda data, start, stop: None if stop < 60 else decode._finish(0, 1)
+        decode, "nothing", lambda data, start, stop: None if stop < 60 else decode.finish(0, 1)
     )
     stream = b"\3" + b"\0\0\0\x10\0\3\0\0user\0a\0\0" + frame(b"p", b"x") + 9 * (frame(b"H") + frame(b"S"))
     with pytest.raises(targets.Broken, match="in pieces"):

@@ -33,7 +33,7 @@ def doubling_types(n: int) -> str:
     return f"SET search_path = pg_temp, public; CREATE TYPE pg_temp.double0 AS (a int, b int); {made}"
 
 
-def _long_enum(n: int) -> str:
+def long_enum(n: int) -> str:
     """Return a type of the labels e0 to e<n>."""
     labels = ", ".join(f"'e{i}'" for i in range(n + 1))
     return f"CREATE TYPE long_enum AS ENUM ({labels})"
@@ -144,10 +144,10 @@ ROWS = (
     Row(name="an enum of many", sql=lambda n: "CREATE TYPE pg_temp.many AS ENUM (" + ",".join(f"'e{i}'" for i in range(n)) + ")", short=3000,
         full=100_000),
     Row(name="an enum of many, with one more", sql="ALTER TYPE long_enum ADD VALUE 'last'; ALTER TYPE long_enum ADD VALUE 'more' BEFORE 'e1'; "
-        "ALTER TYPE long_enum RENAME VALUE 'e0' TO 'x'", setup=("DROP TYPE IF EXISTS long_enum", _long_enum), short=20_000, full=300_000),
+        "ALTER TYPE long_enum RENAME VALUE 'e0' TO 'x'", setup=("DROP TYPE IF EXISTS long_enum", long_enum), short=20_000, full=300_000),
     Row(name="functions of an enum of many", sql="SELECT count(enum_first(v)) + count(enum_last(v)) + count(hashenum(v)) + "
         "sum(array_length(enum_range(v, NULL), 1)) FROM (SELECT unnest(ARRAY['e<n>', 'e1', 'e2', 'e3']::long_enum[]) v) x",
-        setup=("DROP TYPE IF EXISTS long_enum", _long_enum), short=20_000, full=100_000),
+        setup=("DROP TYPE IF EXISTS long_enum", long_enum), short=20_000, full=100_000),
     Row(name="a JSON constructor", sql=lambda n: "SELECT length(json_build_array(" + ",".join(["1"] * n) + ")::text)", short=99, full=100_000,
         expect="done 54023"),
     Row(name="too many arguments", sql=lambda n: "SELECT abs(" + ",".join(["1"] * n) + ")", short=11_000, full=1_000_000, expect="54023 42883"),

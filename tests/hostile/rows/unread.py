@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from tests.hostile.row import Row
+from tests.hostile.rows.nesting import long_enum
 from tests.hostile.talk import Talk, bind, execute, frame, parse
 from tests.support.fields import fields_of
 
@@ -35,6 +36,13 @@ def _long_line(n: int) -> object:
     for _ in range(n // 65536 + 1):
         yield b"x" * 65536
     yield b"\n"
+
+
+def _beside_an_enum(talk: Talk, n: int) -> None:
+    client = talk.client()
+    client.run("DROP TYPE IF EXISTS long_enum")
+    client.run(long_enum(n))
+    copy_in("a int, s text", _long_line)(talk, 20_000_000)  # type: ignore[operator]
 
 
 def _no_newline(n: int) -> object:
@@ -156,6 +164,7 @@ ROWS = (
     Row(name="COPY TO in binary", sql="COPY (SELECT repeat('x', <n>)) TO STDOUT (FORMAT binary)", short=20_000_000, full=200_000_000,
         expect="done 53200 54000"),
     Row(name="COPY FROM of many lines", talk=copy_in("a int, s text", _lines), short=20_000, full=5_000_000),
+    Row(name="COPY FROM beside an enum of many", talk=_beside_an_enum, short=30_000, full=300_000),
     Row(name="COPY FROM of one long line", talk=copy_in("a int, s text", _long_line), short=20_000_000, full=400_000_000),
     Row(name="COPY FROM without a line end", talk=copy_in("a int, s text", _no_newline), short=10_000_000, full=400_000_000),
     Row(name="COPY FROM of empty messages", talk=copy_in("a int, s text", _tiny), short=5000, full=5_000_000),
