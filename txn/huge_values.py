@@ -49,6 +49,19 @@ def bytes_of(value: str | bytes) -> Any:
     )  # Arrow's way to them would have Python keep them beside the characters
 
 
+def views_of(values: Any) -> Iterator[memoryview | None]:
+    """Yield the bytes of each value of an Arrow array of texts or bytes, None for NULL: views, where its items (``values[i]``) are copies.
+
+    A copy of hundreds of megabytes is made with the interpreter held, in whatever thread.
+    """
+    _, offsets, data = values.buffers()
+    large = pa.types.is_large_binary(values.type) or pa.types.is_large_string(values.type)
+    at = memoryview(offsets).cast("q" if large else "i")[values.offset :] if len(values) else ()
+    whole = memoryview(data) if data is not None else memoryview(b"")
+    for number, valid in enumerate(values.is_valid().to_pylist()):
+        yield whole[at[number] : at[number + 1]] if valid else None
+
+
 def utf8_pieces(text: str) -> Iterator[bytes]:
     """Yield the bytes of a huge text in UTF-8, a millisecond's work at a time."""
     for at in range(0, len(text), _PIECE):

@@ -139,7 +139,7 @@ class TextDecoder(LineDecoder):
                 line, open_ = joined([*open_, line]), []
             marker = self._end_marker(line)
             if marker >= 0:
-                if len(line) > marker + 2:
+                if len(line) > marker + 2 or self.unterminated:
                     raise self.error("end-of-copy marker corrupt", at=self.line + len(out) + 1)
                 # What stands before the marker is a last row.
                 if marker:

@@ -463,3 +463,18 @@ def test_it_is_noted_that_a_huge_value_has_come_out_of_a_column(monkeypatch: pyt
     assert not huge_values.met, "many short ones"
     to_python(to_arrow(["x", "y" * SHARED_BYTES], text), text)
     assert huge_values.met
+
+
+@pytest.mark.parametrize("type_", [pa.string(), pa.binary(), pa.large_string(), pa.large_binary()], ids=str)
+def test_views_of_values_are_no_copies(type_: Any) -> None:
+    texts = ["a", None, "", "héllo", "x" * 100]
+    whole = pa.array([text if text is None else text.encode() for text in texts], pa.large_binary()).cast(
+        type_
+    )
+    begin = whole.buffers()[2].address
+    for values, wanted in ((whole, texts), (whole.slice(1, 3), texts[1:4]), (whole.slice(0, 0), [])):
+        views = list(huge_values.views_of(values))
+        assert [None if view is None else bytes(view).decode() for view in views] == wanted
+        for view in views:
+            if view:
+                assert begin <= pa.py_buffer(view).address < begin + whole.buffers()[2].size

@@ -20,6 +20,8 @@ from zlib import crc32
 
 import pyarrow as pa
 
+from txn.huge_values import views_of
+
 PIECE_BYTES: Final = 1 << 20
 """Written and compressed at once; other threads run in between."""
 PAGE_BYTES: Final = 8 << 20
@@ -272,8 +274,7 @@ def _pages(column: Any) -> Iterator[list[memoryview | None]]:
     page: list[memoryview | None] = []
     size = 0
     for chunk in column.chunks:
-        for value in chunk:
-            view = memoryview(value.as_buffer()) if value.is_valid else None
+        for view in views_of(chunk):
             page.append(view)
             size += 0 if view is None else len(view)
             if size >= PAGE_BYTES:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from txn.columns import JOINED_BYTES, column_arrays, column_fields, has_bounded_rows, has_bounds, one_chunk
 from txn.encode import encode_spec
 from txn.entries import entry_arrays
+from txn.huge_values import views_of
 from txn.intervals import node_array
 from txn.persist import huge_pages
 from txn.persist.checksum import Tee, write_blocks
@@ -134,7 +135,7 @@ def _of_huge(parts: Sequence[Any]) -> bool | None:
         total += pc.sum(lengths).as_py() or 0
         in_huge += pc.sum(lengths.take(huge)).as_py() or 0
         for position in huge.slice(0, _SAMPLED_VALUES).to_pylist() if sampled < _SAMPLE_BYTES else ():
-            sample = _sample(values[position].as_buffer())
+            sample = _sample(next(views_of(values.slice(position, 1))))
             sampled += len(sample)
             # each by itself: one that is like another is too far from it in a page
             compressed += len(pa.compress(sample, "zstd", asbytes=True))

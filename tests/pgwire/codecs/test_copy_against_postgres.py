@@ -17,7 +17,7 @@ from tests.support.postgres import postgres
 __all__ = ["postgres"]
 
 TEXT = [
-    b"1\ta\n2\tb\n", b"1\ta\r\n2\tb\r\n", b"1\ta\r2\tb\r", b"1\ta", b"1\ta\n2", b"1\ta\tx\n", b"\\N\t\\N\n", b"1\t\\n\\t\\\\\\b\\x41\\101\\q\n", b"1\ta\\\nb\n", b"1\ta\n\\.\n9\tz\n",
+    b"1\ta\n2\tb\n", b"1\ta\r\n2\tb\r\n", b"1\ta\r2\tb\r", b"1\ta", b"1\ta\n2", b"1\ta\tx\n", b"\\N\t\\N\n", b"1\t\\n\\t\\\\\\b\\x41\\101\\q\n", b"1\ta\\\nb\n", b"1\ta\n\\.\n9\tz\n", b"1\ta\n\\.", b"1\ta\\.",
     b"1\ta\n\\.x\n", b"x\ta\n", b"", b"1\t\\\n", b"1\ta\r\n2\tb\n", b"1\ta\n2\tb\r\n", b"1\ta\rb\n2\tc\n", b"99999999999\ta\n", b"1\t\xc3\xa9\n", b"1\t\xff\n", b"1\t\\xc3\\xa9\n", b"1\t\\xff\n", b"1\t\\0\n",
     b"1\t\\N\\N\n", b"1\ta\\\tb\n", b"1\t" + b"x" * 150 + b"\tz\n", b"y" * 150 + b"\tz\n", b"1\t\\\\N\n", b"1\ta\\.b\n", b"1\ta\\", b"1\t\\\r\n", b"12\t\\.\n",
 ]  # fmt: skip
