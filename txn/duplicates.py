@@ -20,6 +20,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn.huge_values import views_of
 from txn.persist.sidecar import SortedKeys
 from txn.types import Key, ShardIndex
 
@@ -69,8 +70,8 @@ def _first_long(runs: Sequence[Run], definition: ShardIndex, stopped: Callable[[
             digest = sha256(key).digest()
             if digest not in seen:
                 seen.add(digest)
-            elif lowest is None or memoryview(key) != lowest:
-                found = key.to_pybytes()
+            elif lowest is None or key != lowest:
+                found = bytes(key)
                 nulls = definition.nulls_distinct and None in run.sorted.decode(found)
                 if not nulls and (lowest is None or found < lowest):
                     lowest = found
@@ -110,12 +111,13 @@ class Run:
             return keys
         return keys.filter(pc.invert(pc.is_in(self._positions(start, stop), value_set=self._dead)))
 
-    def each(self) -> Iterator[Any]:
-        """Yield the keys that count, in order, as buffers of where they lie; for keys of bytes."""
+    def each(self) -> Iterator[memoryview]:
+        """Yield the keys that count, in order, as views of where they lie; for keys of bytes."""
         dead = frozenset(() if self._dead is None else self._dead.to_pylist())
-        for key, position in zip(self.sorted.keys, self.sorted.positions, strict=True):
-            if (position if isinstance(position, int) else position.as_py()) not in dead:
-                yield key.as_buffer()
+        for key, position in zip(views_of(self.sorted.keys), self.sorted.positions, strict=True):
+            place = position if isinstance(position, int) else position.as_py()
+            if key is not None and place not in dead:
+                yield key
 
     def nulls(self) -> int:
         """Return how many rows that count have no key (of integers)."""

@@ -57,7 +57,7 @@ def views_of(values: Any) -> Iterator[memoryview | None]:
     _, offsets, data = values.buffers()
     large = pa.types.is_large_binary(values.type) or pa.types.is_large_string(values.type)
     at = memoryview(offsets).cast("q" if large else "i")[values.offset :] if len(values) else ()
-    whole = memoryview(data) if data is not None else memoryview(b"")
+    whole = memoryview(b"") if data is None else memoryview(data).cast("B")
     for number, valid in enumerate(values.is_valid().to_pylist()):
         yield whole[at[number] : at[number + 1]] if valid else None
 
