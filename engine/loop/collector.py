@@ -107,4 +107,13 @@ class Collector:
 
 def _few() -> bool:
     """Tell whether few objects are new. Python's count, which costs nothing, is too low where new ones have taken the place of old ones."""
-    return gc.get_count()[0] <= WALKED and len(gc.get_objects()) <= WALKED
+    return gc.get_count()[0] <= WALKED and _tracked() <= WALKED
+
+
+def _tracked() -> int:
+    """Count what the collector would walk, in one call of C, within which no other thread runs.
+
+    A list of it refers to tuples that other threads are just making, too, and a tuple that is made of a generator is resized, which fails where somebody
+    else refers to it: SystemError, in the thread that makes it.
+    """
+    return next(map(len, map(gc.get_objects, (None,))))

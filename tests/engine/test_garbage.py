@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
+import threading
 import types
+from time import monotonic
 from typing import Any, cast
 
 import pytest
 
 from bench.wire_loop import CountingTransport
 from engine.connection.output import MAX_ENCODERS
+from engine.loop import collector
 from pgwire import messages as m
 from pgwire import release
 from pgwire.backend import FieldDescription
@@ -310,3 +314,34 @@ async def _described(width: int, ways: int) -> tuple[int, int]:
         return kept, described() - before - 1  # the last statement's
     finally:
         await database.close()
+
+
+def test_counting_what_is_new_does_not_disturb_other_threads() -> None:
+    """Statements of a thousand characters and more are bound in a thread, where tuples are made of generators."""
+    failed: list[SystemError] = []
+    over = threading.Event()
+
+    def make() -> None:
+        while not over.is_set():
+            try:
+                tuple(i for i in range(40))
+            except SystemError as error:
+                failed.append(error)
+
+    interval = sys.getswitchinterval()
+    gc.disable()
+    gc.freeze()
+    thread = threading.Thread(target=make)
+    try:
+        sys.setswitchinterval(1e-6)
+        thread.start()
+        until = monotonic() + 1
+        while monotonic() < until:
+            collector._few()
+    finally:
+        over.set()
+        thread.join()
+        sys.setswitchinterval(interval)
+        gc.unfreeze()
+        gc.enable()
+    assert failed == []
