@@ -113,7 +113,9 @@ def _widest(text: str) -> int:
 _Utf8: Final = getincrementaldecoder("utf-8")
 _ASCII: Final = 0x7F
 _BOUNDS: Final = {1: 0xFF, 2: 0xFFFF, 4: 0x10FFFF}
-_HEAD: Final = "\xe9".__sizeof__() - 2
+_HEAD: Final = (
+    "\xe9\xe8".__sizeof__() - 3
+)  # two letters: a text of one is everybody's, and may have its encoded form beside it
 _new_bytes: Final = ctypes.pythonapi.PyBytes_FromStringAndSize
 _new_bytes.restype, _new_bytes.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t)
 _bytes_at: Final = ctypes.pythonapi.PyBytes_AsString

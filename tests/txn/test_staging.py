@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 from collections import deque
 from collections.abc import AsyncIterator
 from sys import getallocatedblocks
@@ -478,3 +481,15 @@ def test_views_of_values_are_no_copies(type_: Any) -> None:
         for view in views:
             if view:
                 assert begin <= pa.py_buffer(view).address < begin + whole.buffers()[2].size
+
+
+def test_the_width_of_a_text_is_told_whoever_has_encoded_its_letters() -> None:
+    """CPython keeps the encoded form of a letter, which is everybody's, beside it once somebody in C has asked for it."""
+    code = (
+        "import ctypes; f = ctypes.pythonapi.PyUnicode_AsUTF8; f.argtypes = [ctypes.py_object]; f.restype = ctypes.c_char_p\n"
+        "for n in range(128, 256): f(chr(n))\n"
+        "from txn.huge_values import _widest\n"
+        "print([_widest(t.encode().decode()) for t in ('ab', '\\xe9', '\\xe9a', '\\u20ac', '\\u20aca', '\\U0001f600a')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [0x7F, 0xFF, 0xFF, 0xFFFF, 0xFFFF, 0x10FFFF]
