@@ -13,6 +13,7 @@ from engine.connection import session_statements
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows, RowStream
 from engine.ddl import (
+    collations,
     composites,
     constraint_marks,
     conversions,
@@ -119,6 +120,9 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.CreateConversion: conversions.create_conversion,
     st.AlterConversion: conversions.alter_conversion,
     st.DropConversion: conversions.drop_conversion,
+    st.CreateCollation: collations.create_collation,
+    st.AlterCollation: collations.alter_collation,
+    st.DropCollation: collations.drop_collation,
     st.CreateOpfamily: opclasses.create_family,
     st.CreateOpclass: opclasses.create_class,
     st.ChangeOpfamily: opclasses.change_family,

@@ -13,6 +13,7 @@ name is looked up, no type known. ``planner.ast_query`` has expressions and quer
 from __future__ import annotations
 
 from planner.ast_absent import *  # noqa: F403
+from planner.ast_collation import *  # noqa: F403
 from planner.ast_conversion import *  # noqa: F403
 from planner.ast_ddl import *  # noqa: F403
 from planner.ast_dml import *  # noqa: F403

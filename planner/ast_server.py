@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from planner.ast_ddl import Role
 from planner.ast_option import Option
-from planner.ast_query import Name, Node
+from planner.ast_query import Node
 from planner.ast_statement import SetVariable
 
 
@@ -61,18 +61,3 @@ class Load(Node):
     """LOAD of a shared library."""
 
     library: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateCollation(Node):
-    """CREATE COLLATION."""
-
-    name: Name
-    options: tuple[Option, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshCollation(Node):
-    """ALTER COLLATION ... REFRESH VERSION."""
-
-    name: Name

@@ -91,6 +91,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreateUserMapping() | st.AlterUserMapping() | st.DropUserMapping()
             | st.AlterForeign() | st.DropForeign() | st.ImportForeignSchema()
             | st.CreateConversion() | st.AlterConversion() | st.DropConversion()
+            | st.CreateCollation() | st.AlterCollation() | st.DropCollation()
             | st.CreateOpfamily() | st.CreateOpclass() | st.ChangeOpfamily() | st.AlterOpclass() | st.DropOpclass()
             | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
             | st.CreateFunction() | st.CreateAggregate() | st.AlterFunction() | st.DropFunction()
@@ -194,6 +195,8 @@ _TAGS: dict[type, str] = {
     ast.CreateStatistics: "CREATE STATISTICS", ast.AlterStatistics: "ALTER STATISTICS", ast.DropStatistics: "DROP STATISTICS",
     ast.CreateServer: "CREATE SERVER", ast.AlterServer: "ALTER SERVER", ast.CommentOnForeign: "COMMENT",
     ast.ImportForeignSchema: "IMPORT FOREIGN SCHEMA",
+    ast.CreateCollation: "CREATE COLLATION", ast.AlterCollation: "ALTER COLLATION", ast.RefreshCollation: "ALTER COLLATION",
+    ast.DropCollation: "DROP COLLATION", ast.CommentOnCollation: "COMMENT",
     ast.CreateConversion: "CREATE CONVERSION", ast.AlterConversion: "ALTER CONVERSION",
     ast.DropConversion: "DROP CONVERSION", ast.CommentOnConversion: "COMMENT",
     ast.CreateOpfamily: "CREATE OPERATOR FAMILY", ast.CreateOpclass: "CREATE OPERATOR CLASS",
@@ -204,7 +207,7 @@ _TAGS: dict[type, str] = {
     ast.CreateSource: "CREATE SOURCE", ast.AlterSource: "ALTER SOURCE", ast.DropSource: "DROP SOURCE",
     ast.RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",
     ast.CreateIndex: "CREATE INDEX", ast.Truncate: "TRUNCATE TABLE", ast.Comment: "COMMENT",
-    ast.CreateDatabase: "CREATE DATABASE", ast.AlterDatabase: "ALTER DATABASE", ast.CreateCollation: "CREATE COLLATION", ast.RefreshCollation: "ALTER COLLATION", ast.DropDatabase: "DROP DATABASE",
+    ast.CreateDatabase: "CREATE DATABASE", ast.AlterDatabase: "ALTER DATABASE", ast.DropDatabase: "DROP DATABASE",
     ast.CreateRole: "CREATE ROLE", ast.AlterRole: "ALTER ROLE", ast.DropRole: "DROP ROLE",
     ast.SecurityLabel: "SECURITY LABEL", ast.Show: "SHOW", ast.Prepare: "PREPARE", ast.Execute: "EXECUTE", ast.DeclareCursor: "DECLARE CURSOR",
     ast.Subscribe: "SUBSCRIBE", ast.CreateSubscription: "CREATE SUBSCRIPTION",

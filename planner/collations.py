@@ -20,7 +20,8 @@ from typing import Any, Final, NamedTuple
 
 from pgwire.give_way import give_way
 from planner.catalog import Catalog, ColumnDef, RelationDef
-from planner.deparse_expr import collation_name
+from planner.catalog.collations import CollationDef
+from planner.deparse_expr import quote_identifier
 from planner.domains import base_oid, is_domain, plain_type
 from planner.errors import Span, SqlError
 from planner.facts import RECORD, TEXT, UNKNOWN, facts, rows
@@ -66,7 +67,7 @@ from planner.query import (
     WindowFunc,
 )
 from planner.rewrite import replace_children
-from planner.typefacts import C_COLLATION, DEFAULT_COLLATION, format_type, plain_collation
+from planner.typefacts import C_COLLATION, DEFAULT_COLLATION, FIRST_USER_OID, format_type, plain_collation
 from planner.types import SqlType
 from planner.walk import children
 
@@ -104,8 +105,36 @@ _NOTHING: Final = State()
 
 @functools.cache
 def collation_names() -> dict[int, str]:
-    """Return the names of the collations by oid."""
+    """Return the names of PostgreSQL's own collations by oid."""
     return {int(row["oid"]): str(row["collname"]) for row in rows("collations")}
+
+
+def name_of(oid: int, catalog: Catalog) -> str:
+    """Return a collation's name as messages tell it."""
+    made = catalog.collation_by_oid(oid) if oid >= FIRST_USER_OID else None
+    return collation_names().get(oid, "(null)") if made is None else made.name
+
+
+def shown_collation(oid: int, catalog: Catalog, path: Sequence[str]) -> str:
+    """Return a collation's name as it is written where the search path is ``path``."""
+    made = catalog.collation_by_oid(oid) if oid >= FIRST_USER_OID else None
+    if made is None:
+        name = collation_names().get(oid)
+        return str(oid) if name is None else quote_identifier(name)
+    name = quote_identifier(made.name)
+    return name if is_visible(made, catalog, path) else f"{quote_identifier(made.schema)}.{name}"
+
+
+def is_visible(made: CollationDef, catalog: Catalog, path: Sequence[str]) -> bool:
+    """Tell whether a user's collation is what its name means by itself."""
+    for schema in path:
+        if schema == made.schema:
+            return not schema.startswith("pg_temp")
+        if schema == "pg_catalog" and made.name in collation_names().values():
+            return False
+        if catalog.collation_named(schema, made.name) is not None:
+            return False
+    return False
 
 
 def type_collation(type_: SqlType, catalog: Catalog) -> int:
@@ -145,9 +174,10 @@ class _Level:
 class Derivation:
     """One look at a bound tree. ``names``: what ``pg_collation_for`` says, by the id of the call."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        """``catalog`` has the relations and types that the tree names."""
+    def __init__(self, catalog: Catalog, path: Sequence[str] = ()) -> None:
+        """``catalog`` has the relations and types that the tree names; ``path``: where the reader of names finds them."""
         self.catalog = catalog
+        self.path = path
         self.names: dict[int, str | None] = {}
         self.levels: list[_Level] = []
 
@@ -223,13 +253,12 @@ class Derivation:
         first = self.query(body.left)
         self.levels.pop()
         level.ctes[cte.name] = [state.settled for state in first]
-        names = collation_names()
         for number, (before, after) in enumerate(zip(first, self.query(body), strict=True), 1):
             if before.settled != after.settled:
                 raise SqlError(
                     "42P21",
-                    f'recursive query "{cte.name}" column {number} has collation "{names.get(before.settled, "(null)")}" in '
-                    f'non-recursive term but collation "{names.get(after.settled, "(null)")}" overall',
+                    f'recursive query "{cte.name}" column {number} has collation "{name_of(before.settled, self.catalog)}" in '
+                    f'non-recursive term but collation "{name_of(after.settled, self.catalog)}" overall',
                     hint="Use the COLLATE clause to set the collation of the non-recursive term.",
                     span=before.span,
                 )
@@ -272,7 +301,7 @@ class Derivation:
     def _ordered(self, state: State, type_: SqlType) -> None:
         """Refuse to sort or group by what has no collation."""
         if state.strength == CONFLICT:
-            raise _implicit(state)
+            raise self._implicit(state)
         if state.strength == NONE and type_collation(type_, self.catalog):
             raise _undetermined("string comparison")
 
@@ -301,9 +330,9 @@ class Derivation:
         columns: list[State] = []
         left, right = self.query(query.left), self.query(query.right)
         for first, second in zip(left, right, strict=True):
-            state = _merged(first, second)
+            state = self._merged(first, second)
             if state.strength == CONFLICT and not (query.op == "union" and query.all):
-                raise _implicit(state)
+                raise self._implicit(state)
             columns.append(_implied(state.settled, first.span))
         return columns
 
@@ -312,7 +341,7 @@ class Derivation:
         for row in query.rows:
             for number, cell in enumerate(row):
                 if cell is not None:  # DEFAULT
-                    columns[number] = _merged(columns[number], self.expr(cell))
+                    columns[number] = self._merged(columns[number], self.expr(cell))
         return [_implied(state.settled, state.span) for state in columns]
 
     # --- expressions ------------------------------------------------------------------------------------
@@ -326,7 +355,7 @@ class Derivation:
         below = _NOTHING
         for child in children(node):
             if isinstance(child, Expr):
-                below = _merged(below, self.expr(child))
+                below = self._merged(below, self.expr(child))
             elif isinstance(child, SortBy):
                 self._sorted(child)
             else:
@@ -354,7 +383,7 @@ class Derivation:
     def _collation_for(self, arg: Expr, state: State) -> str | None:
         if arg.type.oid != UNKNOWN and not type_collation(arg.type, self.catalog):
             raise SqlError("42804", f"collations are not supported by type {format_type(arg.type.oid)}")
-        return collation_name(state.settled) if state.settled else None
+        return shown_collation(state.settled, self.catalog, self.path) if state.settled else None
 
     def _var(self, node: Var) -> State:
         known: dict[int, int] = {}
@@ -394,7 +423,7 @@ class Derivation:
 
     def _row_compare(self, node: RowCompare) -> State:
         for left, right in zip(node.lefts, node.rights, strict=True):
-            self._compared(_merged(self.expr(left), self.expr(right)), left.type)
+            self._compared(self._merged(self.expr(left), self.expr(right)), left.type)
         return _NOTHING
 
     def _compared(self, state: State, type_: SqlType) -> None:
@@ -405,8 +434,8 @@ class Derivation:
         below = _NOTHING
         for arm in node.whens:
             self.expr(arm.condition)
-            below = _merged(below, self.expr(arm.result))
-        return self._result(node, _merged(below, self.expr(node.default)))
+            below = self._merged(below, self.expr(arm.result))
+        return self._result(node, self._merged(below, self.expr(node.default)))
 
     def _array_coerce(self, node: ArrayCoerce) -> State:
         return self._result(node, self.expr(node.arg))
@@ -414,22 +443,43 @@ class Derivation:
     def _sub_select(self, node: SubLink) -> State:
         columns = self.query(node.query)
         for left, column in zip(node.lefts, columns, strict=False):
-            self._compared(_merged(self.expr(left), _implied(column.settled, column.span)), left.type)
+            self._compared(self._merged(self.expr(left), _implied(column.settled, column.span)), left.type)
         if node.kind in (SubLinkKind.SCALAR, SubLinkKind.ARRAY) and type_collation(node.type, self.catalog):
             return _implied(columns[0].settled, node.span)
         return _NOTHING
 
+    def _merged(self, one: State, other: State) -> State:
+        """Return what two operands say together. Raises SqlError 42P21 for explicit collations that differ."""
+        if other.strength > one.strength:
+            return other
+        if other.strength < one.strength or one.collation == other.collation or one.strength == CONFLICT:
+            return one
+        if one.strength == EXPLICIT:
+            raise self._mismatch("explicit", one.collation, other.collation, other.span)
+        if DEFAULT_COLLATION in (one.collation, other.collation):
+            return other if one.collation == DEFAULT_COLLATION else one
+        return State(CONFLICT, one.collation, one.span, other.collation, other.span)
+
+    def _implicit(self, state: State) -> SqlError:
+        return self._mismatch("implicit", state.collation, state.other, state.other_span, _CHOOSE)
+
+    def _mismatch(
+        self, how: str, one: int, other: int, span: Span | None, hint: str | None = None
+    ) -> SqlError:
+        names = f'"{name_of(one, self.catalog)}" and "{name_of(other, self.catalog)}"'
+        return SqlError("42P21", f"collation mismatch between {how} collations {names}", hint=hint, span=span)
+
     def _aggregate(self, node: Aggregate | WindowFunc) -> State:
         below = _NOTHING
         for arg in node.args:
-            below = _merged(below, self.expr(arg))
+            below = self._merged(below, self.expr(arg))
         if isinstance(node, Aggregate):
             for arg in node.direct:
-                below = _merged(below, self.expr(arg))
+                below = self._merged(below, self.expr(arg))
             for item in node.order:
                 state = self._sorted(item)
                 if not node.args:  # WITHIN GROUP: what is sorted is what it is called with
-                    below = _merged(below, state)
+                    below = self._merged(below, state)
             if node.distinct and node.args:
                 self._ordered(below, node.args[0].type)
         if node.filter is not None:
@@ -455,34 +505,6 @@ _SPECIAL: Final[dict[type, Any]] = {
 
 def _implied(collation: int, span: Span | None) -> State:
     return State(IMPLICIT, collation, span) if collation else State(span=span)
-
-
-def _merged(one: State, other: State) -> State:
-    """Return what two operands say together. Raises SqlError 42P21 for explicit collations that differ."""
-    if other.strength > one.strength:
-        return other
-    if other.strength < one.strength or one.collation == other.collation or one.strength == CONFLICT:
-        return one
-    if one.strength == EXPLICIT:
-        names = collation_names()
-        raise SqlError(
-            "42P21",
-            f'collation mismatch between explicit collations "{names[one.collation]}" and "{names[other.collation]}"',
-            span=other.span,
-        )
-    if DEFAULT_COLLATION in (one.collation, other.collation):
-        return other if one.collation == DEFAULT_COLLATION else one
-    return State(CONFLICT, one.collation, one.span, other.collation, other.span)
-
-
-def _implicit(state: State) -> SqlError:
-    names = collation_names()
-    return SqlError(
-        "42P21",
-        f'collation mismatch between implicit collations "{names[state.collation]}" and "{names[state.other]}"',
-        hint=_CHOOSE,
-        span=state.other_span,
-    )
 
 
 def _undetermined(use: str) -> SqlError:
@@ -549,9 +571,9 @@ def without_collations(node: Any) -> Any:
     return node.arg if isinstance(node, CollateExpr) else node
 
 
-def settled(node: Any, catalog: Catalog) -> Any:
-    """Return a statement that is about to run without COLLATE, ``pg_collation_for`` answered. Raises as ``query_collations``."""
-    derivation = Derivation(catalog)
+def settled(node: Any, catalog: Catalog, path: Sequence[str]) -> Any:
+    """Return a statement that is about to run without COLLATE, ``pg_collation_for`` answered for ``path``. Raises as ``query_collations``."""
+    derivation = Derivation(catalog, path)
     derivation.visit(node)
     return _answered(node, derivation.names)
 

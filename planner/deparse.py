@@ -285,7 +285,7 @@ def index_definition(
     for position in range(len(index.attnums)):
         item = index_key_text(index, table, position, pretty=pretty, part=False, reader=reader)
         if index.collations and index.collations[position]:
-            item += f" COLLATE {collation_name(index.collations[position])}"
+            item += f" COLLATE {collation_name(index.collations[position], reader.function_name)}"
         if position < len(index.opclasses) and index.opclasses[position] not in ("", HSTORE_CLASS):
             item += f" {_class_name(index.opclasses[position], reader)}"
         if index.method == "btree":

@@ -63,7 +63,7 @@ from planner.query import (
 from planner.quoting import everything, keywords
 from planner.textsearch.names import SEARCH_NAMES, built_in_name
 from planner.type_order import find_less
-from planner.typefacts import stored_type
+from planner.typefacts import FIRST_USER_OID, stored_type
 from planner.walk import walk
 
 if TYPE_CHECKING:
@@ -83,8 +83,14 @@ def quote_identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def collation_name(oid: int) -> str:
-    """Return a collation's name as it is written."""
+def collation_name(oid: int, name: FunctionName) -> str:
+    """Return a collation's name as it is written; ``name``: what tells a user's, by its oid (``Printer.function_name``)."""
+    if oid >= FIRST_USER_OID:
+        return (
+            f"pg_catalog.{stored_function(oid, '', '')}"
+            if name is stored_function
+            else name(oid, "", str(oid))
+        )
     return next(
         quote_identifier(str(row["collname"])) for row in rows("collations") if int(row["oid"]) == oid
     )
@@ -149,7 +155,7 @@ class Printer:
     """Text under construction.
 
     ``qualify``: told (schema, name), says whether a relation needs its schema written. ``type_name``: what a type, with
-    its typmod (None: not given), is called; ``function_name``: what a user's function, or text search object, (oid, schema, name) is. ``parameters``:
+    its typmod (None: not given), is called; ``function_name``: what a user's function, text search object or collation, (oid, schema, name) is. ``parameters``:
     names of ``$1`` ... of ``function``, "" or missing prints the number. ``prefix``: Vars of
     the innermost level print with their range's name. ``indented``: queries break lines as pg_get_viewdef.
     """

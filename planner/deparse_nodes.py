@@ -189,7 +189,7 @@ def _cast_node(
 def _collate(p: Printer, e: CollateExpr, implicit: bool) -> None:
     p.open()
     p.paren(e.arg, implicit, e)
-    p.out += f" COLLATE {collation_name(e.collation)}"
+    p.out += f" COLLATE {collation_name(e.collation, p.function_name)}"
     p.close()
 
 

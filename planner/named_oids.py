@@ -16,7 +16,7 @@ from planner.typefacts import FIRST_USER_OID
 
 _TOKEN: Final = re.compile(
     r"""
-    '(?P<string>(?:[^']|'')*)'(?P<reg>(?:::|\s+AS\s+)(?:pg_catalog\.)?reg(?:config|dictionary|type|proc|procedure|namespace)\b(?!\[))?
+    '(?P<string>(?:[^']|'')*)'(?P<reg>(?:::|\s+AS\s+)(?:pg_catalog\.)?reg(?:config|dictionary|type|proc|procedure|namespace|collation)\b(?!\[))?
     | pg_catalog\."\#(?P<type>\d+)"(?P<array>\[\])?
     | "(?:\#(?P<call>\d+)"(?=\() | (?:[^"]|"")*")
     """,
@@ -39,7 +39,7 @@ def used_oids(text: str | None) -> set[int]:
 
 
 def named_oids(text: str | None) -> set[int]:
-    """Return the oids of users' types, functions, text search objects and schemas that a stored text names."""
+    """Return the oids of users' types, functions, text search objects, collations and schemas that a stored text names."""
     if text is None or ('"#' not in text and text.count("::reg") == text.count("::regclass")):
         return set()
     return _named(text, constants=True)

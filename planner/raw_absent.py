@@ -10,7 +10,7 @@ from planner.raw_reader import Raw, strings
 
 KINDS: Final = frozenset(
     {
-        "access method", "cast", "collation", "event trigger",
+        "access method", "cast", "event trigger",
         "language", "operator", "publication", "rule",
         "text search parser", "text search template",
     }

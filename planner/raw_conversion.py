@@ -1,8 +1,9 @@
-"""Raw parse tree -> AST, for statements about conversions (see ``planner.raw_statement``)."""
+"""Raw parse tree -> AST, for statements about conversions and collations (see ``planner.raw_statement``)."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from planner import ast
 from planner.raw_option import object_word
@@ -12,6 +13,18 @@ _WHAT: Final = {
     "RenameStmt": "renameType", "AlterObjectSchemaStmt": "objectType", "AlterOwnerStmt": "objectType",
     "DropStmt": "removeType", "CommentStmt": "objtype",
 }  # fmt: skip
+
+
+class _Kind(NamedTuple):
+    alter: Callable[..., ast.Node]
+    drop: Callable[..., ast.Node]
+    comment: Callable[..., ast.Node]
+
+
+_KINDS: Final[Mapping[str, _Kind]] = {
+    "conversion": _Kind(ast.AlterConversion, ast.DropConversion, ast.CommentOnConversion),
+    "collation": _Kind(ast.AlterCollation, ast.DropCollation, ast.CommentOnCollation),
+}
 
 
 def create_conversion(reader: Any, body: Raw) -> ast.Node:
@@ -26,21 +39,22 @@ def create_conversion(reader: Any, body: Raw) -> ast.Node:
 
 
 def about_conversion(reader: Any, kind: str, body: Raw) -> ast.Node | None:
-    """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about conversions, else return None."""
+    """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about conversions or collations, else return None."""
     key = _WHAT.get(kind)
-    if key is None or object_word(body[key]) != "conversion":
+    made = None if key is None else _KINDS.get(object_word(body[key]))
+    if made is None:
         return None
     if kind == "DropStmt":
-        return ast.DropConversion(
+        return made.drop(
             names=tuple([strings(node["List"]["items"]) for node in body["objects"]]),
             if_exists=body.get("missing_ok", False),
             cascade=body.get("behavior") == "DROP_CASCADE",
         )
     name = strings(body["object"]["List"]["items"])
     if kind == "CommentStmt":
-        return ast.CommentOnConversion(name=name, text=body.get("comment"))
+        return made.comment(name=name, text=body.get("comment"))
     if kind == "RenameStmt":
-        return ast.AlterConversion(name=name, rename=body["newname"])
+        return made.alter(name=name, rename=body["newname"])
     if kind == "AlterObjectSchemaStmt":
-        return ast.AlterConversion(name=name, schema=body["newschema"])
-    return ast.AlterConversion(name=name, owner=reader._role(body["newowner"]))
+        return made.alter(name=name, schema=body["newschema"])
+    return made.alter(name=name, owner=reader._role(body["newowner"]))

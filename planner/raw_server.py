@@ -22,7 +22,9 @@ class ServerReader(DdlReader):
 
     def _create_collation(self, body: Raw) -> ast.Node:
         return ast.CreateCollation(
-            name=strings(body["defnames"]), options=self.options(body.get("definition"))
+            name=strings(body["defnames"]),
+            options=self.options(body.get("definition")),
+            if_not_exists=body.get("if_not_exists", False),
         )
 
     def _refresh_collation(self, body: Raw) -> ast.Node:

@@ -15,6 +15,8 @@ from typing import Literal, TypeAlias
 from planner import ast, query
 from planner.errors import SqlError
 from planner.query import Expr, OutputColumn, QueryExpr
+from planner.statements_collation import *  # noqa: F403
+from planner.statements_collation import CollationStatement
 from planner.statements_conversion import *  # noqa: F403
 from planner.statements_conversion import ConversionStatement
 from planner.statements_ddl import *  # noqa: F403
@@ -440,13 +442,6 @@ class Load:
     library: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshCollation:
-    """ALTER COLLATION ... REFRESH VERSION, of one of PostgreSQL's own."""
-
-    name: str
-
-
 CommentClass: TypeAlias = Literal[
     1247,
     1255,
@@ -465,16 +460,17 @@ CommentClass: TypeAlias = Literal[
     3079,
     3256,
     3381,
+    3456,
     3600,
     3602,
 ]
 """The catalogs in whose objects there are comments: pg_type, pg_proc, pg_class, pg_authid, pg_database, pg_foreign_server, pg_foreign_data_wrapper, pg_constraint, pg_conversion, pg_largeobject, pg_namespace,
-pg_opclass, pg_trigger, pg_opfamily, pg_extension, pg_policy, pg_statistic_ext, pg_ts_dict, pg_ts_config."""
+pg_opclass, pg_trigger, pg_opfamily, pg_extension, pg_policy, pg_statistic_ext, pg_collation, pg_ts_dict, pg_ts_config."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """COMMENT ON; ``name``: a function's, text search object's, statistics object's, wrapper's, server's, operator class's or conversion's as the statement writes it."""
+    """COMMENT ON; ``name``: a function's, text search object's, statistics object's, wrapper's, server's, operator class's, conversion's or collation's as the statement writes it."""
 
     class_oid: CommentClass
     object_oid: int
@@ -537,7 +533,6 @@ Statement: TypeAlias = (
     | Maintenance
     | Discard
     | Load
-    | RefreshCollation
     | Comment
     | Definition
     | TypeStatement
@@ -550,6 +545,7 @@ Statement: TypeAlias = (
     | ForeignStatement
     | OpclassStatement
     | ConversionStatement
+    | CollationStatement
 )
 
 

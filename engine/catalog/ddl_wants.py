@@ -55,7 +55,7 @@ _OF_ONE_DATABASE: Final = (
     st.AlterDictionary, st.AlterTextSearch, st.DropTextSearch, st.CreateStatistics, st.AlterStatistics, st.DropStatistics,
     st.CreateWrapper, st.AlterWrapper, st.CreateServer, st.AlterServer, st.CreateUserMapping, st.AlterUserMapping, st.DropUserMapping,
     st.AlterForeign, st.DropForeign, st.ImportForeignSchema,
-    st.CreateConversion, st.AlterConversion, st.DropConversion,
+    st.CreateConversion, st.AlterConversion, st.DropConversion, st.CreateCollation, st.AlterCollation, st.DropCollation,
     st.CreateOpfamily, st.CreateOpclass, st.ChangeOpfamily, st.AlterOpclass, st.DropOpclass,
 )  # fmt: skip
 _MEMBERSHIPS: Final[StoredKey] = (
@@ -265,7 +265,7 @@ def _finds_nothing(catalog: CatalogSnapshot, statement: st.Statement) -> bool:
     match statement:
         case st.DropFunction():
             return not statement.functions
-        case st.DropTextSearch() | st.DropForeign() | st.DropConversion():
+        case st.DropTextSearch() | st.DropForeign() | st.DropConversion() | st.DropCollation():
             return not statement.objects
         case st.DropOpclass():
             return not statement.object
@@ -409,7 +409,7 @@ def _rename_schema(wants: Wants, catalog: CatalogSnapshot, statement: st.Rename)
             wants.change(key_of(type_))
     for function in catalog.functions_in(statement.old):
         wants.change(key_of(function))
-    for item in (*catalog.text_search(), *catalog.opclasses(), *catalog.conversions()):
+    for item in (*catalog.text_search(), *catalog.opclasses(), *catalog.conversions(), *catalog.collations()):
         if item.schema == statement.old:
             wants.change(key_of(item))
 

@@ -45,6 +45,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
@@ -264,6 +265,7 @@ _MAKERS: Final[Mapping[str, Callable[[int, int, _Facts], Stored]]] = {
         **_place("conversion", oid, facts), source=_number(facts, "source", 0), target=_number(facts, "target", 0),
         function=_number(facts, "function", 0),
     ),
+    "collation": lambda oid, _sub, facts: CollationDef(**_place("collation", oid, facts), collate="C", ctype="C"),
     "defaults": lambda oid, sub, _facts: DefaultsDef(database=oid, role=sub),
     "comment": lambda oid, sub, facts: CommentDef(class_oid=facts["class"], object_oid=oid, sub_id=sub, text=""),
     "acl": lambda oid, sub, facts: AclDef(class_oid=facts["class"], object_oid=oid, sub_id=sub, items=()),
@@ -275,7 +277,7 @@ _WORDS: Final[Mapping[type, str]] = {
     TimelineDef: "timeline", SourceDef: "source", ExtensionDef: "extension",
     ConfigurationDef: "text search configuration", DictionaryDef: "text search dictionary",
     OperatorFamilyDef: "operator family", OperatorClassDef: "operator class",
-    WrapperDef: "foreign-data wrapper", ServerDef: "server", ConversionDef: "conversion",
+    WrapperDef: "foreign-data wrapper", ServerDef: "server", ConversionDef: "conversion", CollationDef: "collation",
 }  # fmt: skip
 _RELATIONS: Final = {"v": "view", "m": "materialized view", "S": "sequence", "f": "foreign table"}
 
@@ -293,6 +295,7 @@ def words(item: Stored) -> str:
             | OperatorFamilyDef()
             | OperatorClassDef()
             | ConversionDef()
+            | CollationDef()
         ):
             return f"{_WORDS[type(item)]} {item.schema}.{item.name}"
         case CommentDef():

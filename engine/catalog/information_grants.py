@@ -152,6 +152,9 @@ def usage_privileges(session: Session) -> Iterator[RowDict]:
     for fact in rows("collations"):
         if int(fact["collencoding"]) in (-1, UTF8_ENCODING):
             yield _usable(session, everybody, "COLLATION", "pg_catalog", fact["collname"])
+    for collation in session.catalog.collations():
+        of = {**everybody, "grantor": _name(session, collation.owner)}
+        yield _usable(session, of, "COLLATION", collation.schema, collation.name)
     for made in all_domains(session):
         for row in _granted(session, type_acl(session.catalog, made), "U", made.owner):
             yield _usable(session, row, "DOMAIN", made.schema, made.name)

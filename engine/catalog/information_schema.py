@@ -113,9 +113,9 @@ def collation_columns(session: Session, column: ColumnDef) -> RowDict:
     oid = collation_of(column)
     if oid in (0, DEFAULT_COLLATION):
         return {}
-    return {
-        "collation_catalog": session.database, "collation_schema": "pg_catalog", "collation_name": collation_names()[oid],
-    }  # fmt: skip
+    made = session.catalog.collation_by_oid(oid)
+    schema, name = ("pg_catalog", collation_names()[oid]) if made is None else (made.schema, made.name)
+    return {"collation_catalog": session.database, "collation_schema": schema, "collation_name": name}
 
 
 def type_columns(session: Session, column: ColumnDef) -> RowDict:
@@ -258,6 +258,11 @@ def collations(session: Session) -> Iterator[RowDict]:
                 "collation_catalog": session.database, "collation_schema": "pg_catalog",
                 "collation_name": row["collname"], "pad_attribute": "NO PAD",
             }  # fmt: skip
+    for made in session.catalog.collations():
+        yield {
+            "collation_catalog": session.database, "collation_schema": made.schema, "collation_name": made.name,
+            "pad_attribute": "NO PAD",
+        }  # fmt: skip
 
 
 @relation("information_schema.information_schema_catalog_name", "catalog")

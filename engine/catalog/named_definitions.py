@@ -1,4 +1,4 @@
-"""What a catalog has of named definitions other than relations, types and functions: text search objects, foreign data, operator classes, conversions.
+"""What a catalog has of named definitions other than relations, types and functions: text search objects, foreign data, operator classes, conversions, collations.
 
 Each kind is found by its oid, and by what no two have in common (``_name_of``).
 """
@@ -10,11 +10,12 @@ from typing import Final, TypeAlias, cast
 
 from engine.catalog.indexes import by_name, by_oid
 from planner.catalog import ConfigurationDef, DictionaryDef, TextSearchDef
+from planner.catalog.collations import PG_COLLATION, CollationDef
 from planner.catalog.conversions import PG_CONVERSION, ConversionDef
 from planner.catalog.foreign import ForeignDef, MappingDef, Name, ServerDef, WrapperDef
 from planner.catalog.opclasses import OpclassDef, OperatorClassDef, OperatorFamilyDef
 
-NamedDef: TypeAlias = TextSearchDef | ForeignDef | OpclassDef | ConversionDef
+NamedDef: TypeAlias = TextSearchDef | ForeignDef | OpclassDef | ConversionDef | CollationDef
 _Key: TypeAlias = tuple[object, ...]
 
 NAMED: Final = frozenset(
@@ -27,6 +28,7 @@ NAMED: Final = frozenset(
         OperatorFamilyDef,
         OperatorClassDef,
         ConversionDef,
+        CollationDef,
     )
 )
 """The kinds of stored objects that are found so."""
@@ -38,7 +40,7 @@ def _name_of(item: NamedDef) -> _Key:
             return item.named_by, item.schema, item.name
         case OperatorFamilyDef() | OperatorClassDef():
             return item.class_oid, item.method, item.schema, item.name
-        case ConversionDef():
+        case ConversionDef() | CollationDef():
             return item.class_oid, item.schema, item.name
         case _:
             return item.class_oid, item.known_as
@@ -114,4 +116,19 @@ class FindsNamed:
         """Return users' conversions, oldest first."""
         return sorted(
             (i for i in self._named_oids.values() if isinstance(i, ConversionDef)), key=lambda i: i.oid
+        )
+
+    def collation_named(self, schema: str, name: str) -> CollationDef | None:
+        """Return the users' collation ``schema.name``."""
+        return cast("CollationDef | None", self._named_names.get((PG_COLLATION, schema, name)))
+
+    def collation_by_oid(self, oid: int) -> CollationDef | None:
+        """Return the users' collation with this oid."""
+        found = self._named_oids.get(oid)
+        return found if isinstance(found, CollationDef) else None
+
+    def collations(self) -> Sequence[CollationDef]:
+        """Return users' collations, oldest first."""
+        return sorted(
+            (i for i in self._named_oids.values() if isinstance(i, CollationDef)), key=lambda i: i.oid
         )

@@ -33,6 +33,7 @@ from planner.bind.functions import body_statements
 from planner.bind.stored import table_range
 from planner.bind.text_search import CLASSES
 from planner.catalog import ColumnDef, FunctionDef, RelationDef
+from planner.catalog.collations import PG_COLLATION
 from planner.catalog.relation_kinds import BY_QUERY
 from planner.domains import base_oid
 from planner.errors import SqlError
@@ -111,6 +112,8 @@ def _named(session: Session, text: str | None) -> list[tuple[int, int]]:
         elif (of_row := session.catalog.row_type_relation(oid)) is not None:
             found += [(PG_TYPE_OID, oid)] * (oid in plain)
             found += [(PG_TYPE_OID, of_row[0].row_array)] * (oid in arrays)
+        elif session.catalog.collation_by_oid(oid) is not None:
+            found.append((PG_COLLATION, oid))
         elif session.catalog.schema_by_oid(oid) is not None:
             found.append((PG_NAMESPACE_OID, oid))
     return found

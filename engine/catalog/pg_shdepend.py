@@ -71,7 +71,7 @@ def _owners(session: Session) -> Iterator[tuple[Key, int]]:
         yield (class_, made.oid), made.owner
     for _table, statistics in catalog.statistics().values():
         yield (PG_STATISTIC_EXT_OID, statistics.oid), statistics.owner
-    for opclass in (*catalog.opclasses(), *catalog.conversions()):
+    for opclass in (*catalog.opclasses(), *catalog.conversions(), *catalog.collations()):
         yield (opclass.class_oid, opclass.oid), opclass.owner
     for foreign in catalog.foreign():
         if foreign.owner:

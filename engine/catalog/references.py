@@ -48,6 +48,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import FamilyMember, OperatorClassDef, OperatorFamilyDef
@@ -164,6 +165,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
     OperatorFamilyDef: {**_PLACED, "method": _nothing, "members": _parts},
     OperatorClassDef: {**_PLACED, **_all(_nothing, "method", "default"), **_all(_oid, "family", "input_type", "key_type")},
     ConversionDef: {**_PLACED, **_all(_nothing, "source", "target", "function", "default")},
+    CollationDef: {**_PLACED, **_all(_nothing, "encoding", "collate", "ctype", "version")},
     FamilyMember: {
         # a family outlives its classes, whose members leave it
         **_all(_nothing, "oid", "function", "number", "of_class"), **_all(_oid, "left", "right", "object", "sort_family"),
@@ -171,10 +173,10 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
     TypeDef: {
         **_PLACED,
         **_all(
-            _nothing, "array_oid", "array_name", "kind", "labels", "base_typmod", "dims", "not_null", "collation", "relation_oid",
+            _nothing, "array_oid", "array_name", "kind", "labels", "base_typmod", "dims", "not_null", "relation_oid",
             "multirange_name", "multirange_array_name", "constructors",
         ),
-        "base": _oid, "default_sql": _text, "checks": _parts, "attributes": _parts, "subtype_diff": _oid,
+        "base": _oid, "collation": _oid, "default_sql": _text, "checks": _parts, "attributes": _parts, "subtype_diff": _oid,
         "extension": _oid,
     },
     EnumLabel: _all(_nothing, "oid", "rank", "label"),
@@ -209,18 +211,18 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
     },
     ColumnDef: {
         **_all(
-            _nothing, "attnum", "name", "not_null", "dropped", "missing_value", "collation", "storage", "compression",
+            _nothing, "attnum", "name", "not_null", "dropped", "missing_value", "storage", "compression",
             "statistics", "options", "identity", "generated", "hidden", "dims", "foreign_options",
         ),
-        "type": _type, "default_sql": _text, "domain": _oid,
+        "type": _type, "collation": _oid, "default_sql": _text, "domain": _oid,
     },
     IndexDef: {
         **_all(
             _nothing, "oid", "name", "attnums", "unique", "primary", "method", "nulls_not_distinct", "descending",
-            "nulls_first", "include", "constraint_oid", "deferrable", "written", "key_names", "opclasses", "collations",
+            "nulls_first", "include", "constraint_oid", "deferrable", "written", "key_names", "opclasses",
             "options", "valid", "statistics", "clustered", "replica_identity",
         ),
-        "expressions": _texts, "where_sql": _text, "parent": _oid,
+        "expressions": _texts, "collations": _oids, "where_sql": _text, "parent": _oid,
     },
     ForeignKeyDef: {
         **_all(
@@ -257,8 +259,8 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
         "owner_table": _oid,
     },
     PartitionKey: {
-        **_all(_nothing, "strategy", "attnums", "collations", "opclasses"), "expressions": _texts, "types": _types,
-        "own_classes": _oids,
+        **_all(_nothing, "strategy", "attnums", "opclasses"), "expressions": _texts, "types": _types,
+        **_all(_oids, "collations", "own_classes"),
     },
     PartitionBound: {
         **_all(_nothing, "strategy", "infinite", "upper_infinite", "modulus", "remainder"),

@@ -56,6 +56,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
@@ -93,7 +94,7 @@ _TYPES: dict[str, type[Any]] = {
     "function": FunctionDef, "extension": ExtensionDef, "text configuration": ConfigurationDef,
     "text dictionary": DictionaryDef, "foreign wrapper": WrapperDef, "foreign server": ServerDef, "user mapping": MappingDef,
     "operator family": OperatorFamilyDef, "operator class": OperatorClassDef,
-    "conversion": ConversionDef,
+    "conversion": ConversionDef, "collation": CollationDef,
 }  # fmt: skip
 
 _SHARED: Final = frozenset(

@@ -36,6 +36,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
@@ -88,6 +89,7 @@ Stored: TypeAlias = (
     | OperatorFamilyDef
     | OperatorClassDef
     | ConversionDef
+    | CollationDef
 )
 # kind and oid name a stored object; a comment's oid packs its sub id
 StoredKey: TypeAlias = tuple[str, int, int]
@@ -138,6 +140,8 @@ def key_of(item: Stored) -> StoredKey:
             return ("operator class", item.oid, 0)
         case ConversionDef():
             return ("conversion", item.oid, 0)
+        case CollationDef():
+            return ("collation", item.oid, 0)
         case CommentDef():
             return (comment_kind(item.class_oid), item.object_oid, item.sub_id)
         case AclDef():
@@ -188,7 +192,7 @@ def highest_oid(items: Iterable[Stored]) -> int:
             case (
                 SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef() | FunctionDef()
                 | ExtensionDef() | ConfigurationDef() | DictionaryDef() | WrapperDef() | ServerDef() | MappingDef()
-                | OperatorClassDef() | ConversionDef()
+                | OperatorClassDef() | ConversionDef() | CollationDef()
             ):  # fmt: skip
                 highest = max(highest, item.oid)
             case OperatorFamilyDef():

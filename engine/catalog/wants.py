@@ -40,6 +40,7 @@ from engine.constraints.references import references_to, with_partitions
 from pgwire.give_way import give_way, paced, paced_iter
 from planner import statements as st
 from planner.catalog import AclDef, ConfigurationDef, ConstraintDef, DictionaryDef, RelationDef, TypeDef
+from planner.catalog.collations import PG_COLLATION, CollationDef
 from planner.catalog.conversions import PG_CONVERSION, ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
@@ -248,6 +249,9 @@ class Wants:
         for conversion in catalog.conversions():
             if conversion.schema == name:
                 self.change(key_of(conversion))
+        for collation in catalog.collations():
+            if collation.schema == name:
+                self.change(key_of(collation))
         for table, statistics in catalog.statistics().values():
             if statistics.schema_oid == schema.oid and table.schema != name:
                 self.change(key_of(table))
@@ -278,6 +282,8 @@ def named_in(catalog: CatalogSnapshot, *texts: str | None) -> Iterator[StoredKey
                 yield ("function", oid, 0)
             elif (search := catalog.text_search_by_oid(oid)) is not None:
                 yield key_of(search)
+            elif (collation := catalog.collation_by_oid(oid)) is not None:
+                yield key_of(collation)
             elif (schema := catalog.schema_by_oid(oid)) is not None:
                 yield key_of(schema)
         for oid in relations_in_text(text):
@@ -306,7 +312,7 @@ def references(catalog: CatalogSnapshot, item: Stored) -> set[StoredKey]:
         case ConfigurationDef():
             asked = (catalog.text_search_by_oid(oid) for _, each in item.maps for oid in each)
             return {("schema", item.schema_oid, 0), *(key_of(one) for one in asked if one is not None)}
-        case DictionaryDef() | ConversionDef():
+        case DictionaryDef() | ConversionDef() | CollationDef():
             return {("schema", item.schema_oid, 0)}
         case OperatorClassDef():
             return {("schema", item.schema_oid, 0), ("operator family", item.family, 0)}
@@ -391,6 +397,9 @@ def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey 
         case _ if class_oid == PG_CONVERSION:
             conversion = catalog.conversion_by_oid(oid)
             return None if conversion is None else key_of(conversion)
+        case _ if class_oid == PG_COLLATION:
+            collation = catalog.collation_by_oid(oid)
+            return None if collation is None else key_of(collation)
         case _ if class_oid == PG_TYPE_OID:
             type_ = catalog.type_by_oid(oid)
             return None if type_ is None else key_of(type_)

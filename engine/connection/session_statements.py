@@ -156,7 +156,10 @@ async def load(
 async def refresh_collation(
     conn: Connection, plan: Plan, statement: st.RefreshCollation, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
-    """ALTER COLLATION ... REFRESH VERSION: there is no version, collations compare bytes."""
+    """ALTER COLLATION ... REFRESH VERSION: collations compare bytes, and have none. Raises SqlError XX000, as PostgreSQL, where one was given."""
+    made = conn.session.catalog.collation_by_oid(statement.object)
+    if made is not None and made.version is not None:
+        raise SqlError("XX000", "invalid collation version change")
     conn.session.notice("version has not changed")
     return Command(plan.bound.tag)
 

@@ -25,6 +25,7 @@ from engine.catalog.stored import (
     PG_TS_DICT_OID,
     PG_TYPE_OID,
 )
+from engine.ddl.collation_needs import CollationNeeds
 from engine.ddl.conversion_needs import ConversionNeeds
 from engine.ddl.foreign_needs import ForeignNeeds
 from engine.ddl.opclass_needs import OpclassNeeds
@@ -32,12 +33,15 @@ from engine.ddl.routine_needs import RoutineNeeds
 from engine.ddl.statistics_needs import StatisticsNeeds
 from engine.reads.plans import Replan
 from planner import statements as st
+from planner.catalog.collations import PG_COLLATION
 from planner.catalog.conversions import PG_CONVERSION
 from planner.errors import SqlError
 from planner.total import members, total
 
 
-class CommentNeeds(RoutineNeeds, StatisticsNeeds, ForeignNeeds, OpclassNeeds, ConversionNeeds):
+class CommentNeeds(
+    RoutineNeeds, StatisticsNeeds, ForeignNeeds, OpclassNeeds, ConversionNeeds, CollationNeeds
+):
     """To own what is commented on, or what it is a part of."""
 
     def comment(self, statement: st.Comment) -> None:
@@ -132,6 +136,7 @@ COMMENTED: Final[Mapping[int, _Comment]] = total(
         PG_OPCLASS_OID: CommentNeeds.comment_on_opclass,
         PG_OPFAMILY_OID: CommentNeeds.comment_on_opclass,
         PG_CONVERSION: CommentNeeds.comment_on_conversion,
+        PG_COLLATION: CommentNeeds.comment_on_collation,
         PG_EXTENSION_OID: CommentNeeds.comment_on_extension,
         PG_AUTHID_OID: CommentNeeds.comment_on_role,
         PG_LARGEOBJECT_OID: CommentNeeds.comment_on_large_object,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from engine.ddl.conversions import conversion_of
-from engine.ddl.members import named_role
 from engine.ddl.needs import Needs
 from planner import statements as st
 from planner.errors import SqlError
@@ -23,18 +22,7 @@ class ConversionNeeds(Needs):
 
     def alter_conversion(self, statement: st.AlterConversion) -> None:
         """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
-        found = conversion_of(self.catalog, statement.object)
-        if statement.owner is not None:
-            if named_role(self.session, statement.owner).oid != found.owner:
-                self._own_conversion(statement.object)
-                self._give(found.schema, found.owner, statement.owner)
-        elif statement.schema is not None:
-            self._create_in(statement.schema)
-            if statement.schema != found.schema:
-                self._own_conversion(statement.object)
-        else:
-            self._own_conversion(statement.object)
-            self._create_in(found.schema)
+        self._alter_placed(conversion_of(self.catalog, statement.object), statement, self._own_conversion)
 
     def drop_conversion(self, statement: st.DropConversion) -> None:
         """To own them, or their schemas."""

@@ -16,6 +16,7 @@ from engine.bulk.changes import BULK_ROWS
 from engine.bulk.spark_load import load_on_spark
 from engine.catalog.fences import refusal
 from engine.catalog.physical import shard_spec
+from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_LARGEOBJECT_OID, PG_NAMESPACE_OID, CommentDef, Stored, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.rows import ReadyRows
@@ -67,7 +68,7 @@ from planner.bind.index import with_hidden
 from planner.bind.table import late_defaults
 from planner.bind.typed import attributes_of
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
-from planner.collations import collation_names
+from planner.collations import name_of
 from planner.domains import domain_named, plain_type
 from planner.errors import SqlError
 from planner.typefacts import format_type
@@ -426,7 +427,7 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
             raise SqlError("42P07", f'relation "{statement.name}" already exists')
         if old.kind != "v":
             raise SqlError("42809", f'"{statement.name}" is not a view')
-        _check_replaced_columns(old, statement)
+        _check_replaced_columns(old, statement, session.catalog)
     else:
         await make_room(session, schema, statement.name)
         refuse_type_name(session, schema, statement.name)
@@ -469,11 +470,10 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
     return Command("CREATE VIEW")
 
 
-def _check_replaced_columns(old: RelationDef, statement: st.CreateView) -> None:
+def _check_replaced_columns(old: RelationDef, statement: st.CreateView, catalog: CatalogSnapshot) -> None:
     """CREATE OR REPLACE VIEW may only add columns at the end (42P16)."""
     if len(statement.columns) < len(old.columns):
         raise SqlError("42P16", "cannot drop columns from view")
-    names = collation_names()
     for before, after in zip(old.columns, statement.columns, strict=False):
         if before.name != after.name:
             raise SqlError(
@@ -491,8 +491,8 @@ def _check_replaced_columns(old: RelationDef, statement: st.CreateView) -> None:
         if before.collation not in (0, wanted):  # 0: defined when views did not keep it
             raise SqlError(
                 "42P16",
-                f'cannot change collation of view column "{before.name}" from "{names[before.collation]}" to '
-                f'"{names[wanted]}"',
+                f'cannot change collation of view column "{before.name}" from "{name_of(before.collation, catalog)}" to '
+                f'"{name_of(wanted, catalog)}"',
             )
 
 

@@ -47,6 +47,7 @@ from planner.catalog import (
     SourceDef,
     TypeDef,
 )
+from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
@@ -250,7 +251,7 @@ def _made_in_order(item: Stored) -> int:
         case (
             SchemaDef() | RelationDef() | TypeDef() | FunctionDef() | ExtensionDef()
             | ConfigurationDef() | DictionaryDef() | WrapperDef() | ServerDef() | MappingDef() | OperatorFamilyDef() | OperatorClassDef()
-            | ConversionDef()
+            | ConversionDef() | CollationDef()
         ):  # fmt: skip
             return item.oid
     raise AssertionError(f"no object of one database: {item}")
@@ -279,7 +280,7 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
         case (
             SchemaDef() | FunctionDef() | ExtensionDef() | ConfigurationDef() | DictionaryDef() | WrapperDef()
             | ServerDef() | MappingDef() | OperatorFamilyDef() | OperatorClassDef() | ConversionDef()
-            | ConversionDef()
+            | CollationDef()
         ):  # fmt: skip
             if item.oid >= FIRST_USER_OID:  # not public
                 yield item.oid, 1
@@ -303,6 +304,7 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
                 attributes=tuple(_column(attribute, oids) for attribute in item.attributes),
                 relation_oid=oids[item.relation_oid],
                 subtype_diff=oids[item.subtype_diff],
+                collation=oids[item.collation],
                 extension=oids[item.extension],
                 default_sql=None if item.default_sql is None else oids.in_text(item.default_sql),
                 checks=tuple(_constraint(check, oids) for check in item.checks),
@@ -362,7 +364,7 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
             return replace(
                 item, oid=oids[item.oid], schema_oid=oids[item.schema_oid], family=oids[item.family]
             )
-        case ConversionDef():
+        case ConversionDef() | CollationDef():
             return replace(item, oid=oids[item.oid], schema_oid=oids[item.schema_oid])
         case SchemaDef():
             return replace(item, oid=oids[item.oid])
@@ -418,6 +420,7 @@ def _partition_key(key: PartitionKey, oids: Oids) -> PartitionKey:
         types=tuple(oids.type(type_) for type_ in key.types),
         expressions=tuple(oids.in_text(text) for text in key.expressions),
         own_classes=oids.all(key.own_classes),
+        collations=oids.all(key.collations),
     )
 
 
@@ -429,6 +432,7 @@ def _column(column: ColumnDef, oids: Oids) -> ColumnDef:
         column,
         type=oids.type(column.type),
         domain=oids[column.domain],
+        collation=oids[column.collation],
         default_sql=None if column.default_sql is None else oids.in_text(column.default_sql),
         missing_value=missing,
     )
@@ -440,6 +444,7 @@ def _index(index: IndexDef, oids: Oids) -> IndexDef:
         oid=oids[index.oid],
         constraint_oid=oids[index.constraint_oid],
         parent=oids[index.parent],
+        collations=oids.all(index.collations),
         expressions=tuple(oids.in_text(text) for text in index.expressions),
         where_sql=oids.in_text(index.where_sql),
     )

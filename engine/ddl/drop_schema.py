@@ -18,6 +18,7 @@ from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_NAMESPACE_OID, key_of
 from engine.ddl import functions as depends
+from engine.ddl.collations import drop_collations
 from engine.ddl.conversions import drop_conversions
 from engine.ddl.dependency_walk import Address, lines
 from engine.ddl.dependency_walk import told as told_with
@@ -31,6 +32,7 @@ from engine.ddl.types import drop_types
 from pgwire.give_way import openly, paced_iter, spaced
 from planner import statements as st
 from planner.catalog import ExtensionDef, FunctionDef, RelationDef, SchemaDef, TextSearchDef, TypeDef
+from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.opclasses import OpclassDef
 from planner.catalog.statistics import StatisticsDef
@@ -70,6 +72,7 @@ class _Held:
     searching: Sequence[TextSearchDef]
     ordering: Sequence[OpclassDef]
     converting: Sequence[ConversionDef]
+    collating: Sequence[CollationDef]
     statistics: Sequence[StatisticsDef]
 
     @property
@@ -88,6 +91,7 @@ def _held_by(catalog: CatalogSnapshot, names: Collection[str], oids: Collection[
         searching=[item for item in paced_iter(catalog.text_search()) if item.schema in names],
         ordering=[item for item in paced_iter(catalog.opclasses()) if item.schema in names],
         converting=[item for item in paced_iter(catalog.conversions()) if item.schema in names],
+        collating=[item for item in paced_iter(catalog.collations()) if item.schema in names],
         statistics=[one for _, one in paced_iter(catalog.statistics().values()) if one.schema_oid in oids],
     )
 
@@ -121,6 +125,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
         await drop_objects(session, found.searching, cascade=True, quiet=True)
         await drop_opclasses(session, found.ordering)
         await drop_conversions(session, found.converting)
+        await drop_collations(session, found.collating)
         await forget_extensions(session, found.extensions)
     gone = openly(kept_about, session.catalog, oids)
     gone += [

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from engine.ddl.members import named_role
 from engine.ddl.temporary import refuse_temporary_move
 from planner.catalog import TextSearchDef
+from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.opclasses import OpclassDef
 from planner.errors import SqlError
@@ -16,7 +17,8 @@ from planner.errors import SqlError
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-T = TypeVar("T", bound=TextSearchDef | OpclassDef | ConversionDef)
+Placed: TypeAlias = TextSearchDef | OpclassDef | ConversionDef | CollationDef
+T = TypeVar("T", bound=Placed)
 
 
 class Altered(Protocol):

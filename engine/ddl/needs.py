@@ -8,7 +8,7 @@ What has been dropped since the statement was planned raises ``Replan``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from engine.ddl.members import named_role
@@ -28,6 +28,7 @@ from planner.walk import walk
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.connection.session import Session
+    from engine.ddl.named_places import Altered, Placed
     from planner import statements as st
     from planner.catalog import ExtensionDef, FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
 
@@ -211,6 +212,20 @@ class Needs:
         if self.rights.superuser or other.oid in memberships(self.role, self.catalog.role_by_oid):
             return
         raise SqlError("42501", f'must be member of role "{other.name}"')
+
+    def _alter_placed(self, found: Placed, altered: Altered, own: Callable[[int], object]) -> None:
+        """Check ALTER of what has a name in a schema: to own it (``own``), CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
+        if altered.owner is not None:
+            if named_role(self.session, altered.owner).oid != found.owner:
+                own(found.oid)
+                self._give(found.schema, found.owner, altered.owner)
+        elif altered.schema is not None:
+            self._create_in(altered.schema)
+            if altered.schema != found.schema:
+                own(found.oid)
+        else:
+            own(found.oid)
+            self._create_in(found.schema)
 
     def _give(self, schema: str, owner: int, to: str) -> None:
         """Check OWNER TO of what is in a schema: one who is to own something may make such things there. To its ``owner`` it is nobody's affair."""

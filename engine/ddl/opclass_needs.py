@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from engine.ddl.members import named_role
 from engine.ddl.needs import Needs
 from engine.ddl.opclasses import opclass_of
 from planner import statements as st
@@ -36,18 +35,7 @@ class OpclassNeeds(Needs):
 
     def alter_opclass(self, statement: st.AlterOpclass) -> None:
         """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
-        found = opclass_of(self.catalog, statement.object)
-        if statement.owner is not None:
-            if named_role(self.session, statement.owner).oid != found.owner:
-                self._own_opclass(statement.object)
-                self._give(found.schema, found.owner, statement.owner)
-        elif statement.schema is not None:
-            self._create_in(statement.schema)
-            if statement.schema != found.schema:
-                self._own_opclass(statement.object)
-        else:
-            self._own_opclass(statement.object)
-            self._create_in(found.schema)
+        self._alter_placed(opclass_of(self.catalog, statement.object), statement, self._own_opclass)
 
     def drop_opclass(self, statement: st.DropOpclass) -> None:
         """To own it, or its schema."""

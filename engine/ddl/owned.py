@@ -30,6 +30,7 @@ from engine.catalog.stored import (
 )
 from engine.connection.portal import Command, Outcome
 from engine.ddl import extensions, functions, text_search
+from engine.ddl.collations import drop_collations
 from engine.ddl.conversions import drop_conversions
 from engine.ddl.dependency_walk import Address, lines, told_with
 from engine.ddl.dependents import still_needed
@@ -69,6 +70,7 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import ForeignDef, MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OpclassDef, OperatorClassDef, OperatorFamilyDef
@@ -83,7 +85,7 @@ if TYPE_CHECKING:
 Params = tuple[Any, ...]
 _Owned = (
     RelationDef | FunctionDef | TypeDef | SchemaDef | SourceDef | DatabaseDef | ExtensionDef
-    | ConfigurationDef | DictionaryDef | OperatorFamilyDef | OperatorClassDef | WrapperDef | ServerDef | MappingDef | ConversionDef
+    | ConfigurationDef | DictionaryDef | OperatorFamilyDef | OperatorClassDef | WrapperDef | ServerDef | MappingDef | ConversionDef | CollationDef
 )  # fmt: skip
 _CLASSES: dict[type, int] = {
     RelationDef: PG_CLASS_OID, FunctionDef: PG_PROC_OID, TypeDef: PG_TYPE_OID, SchemaDef: PG_NAMESPACE_OID,
@@ -154,7 +156,7 @@ def _check_taken(session: Session, owned: Sequence[_Owned], statistics: Sequence
     for item in owned:
         if isinstance(item, SchemaDef) and not giver.database("C"):
             raise denied("database", session.database)
-        if isinstance(item, FunctionDef | TextSearchDef | OpclassDef | ConversionDef):
+        if isinstance(item, FunctionDef | TextSearchDef | OpclassDef | ConversionDef | CollationDef):
             schema = session.catalog.schema(item.schema)
             if schema is not None and not taker.schema(schema, "C"):
                 raise denied("schema", schema.name)
@@ -193,7 +195,11 @@ def _inside(session: Session, schemas: set[int]) -> list[RelationDef | FunctionD
 
 
 def _address(item: _Owned) -> Address:
-    of = item.class_oid if isinstance(item, ForeignDef | OpclassDef | ConversionDef) else _CLASSES[type(item)]
+    of = (
+        item.class_oid
+        if isinstance(item, ForeignDef | OpclassDef | ConversionDef | CollationDef)
+        else _CLASSES[type(item)]
+    )
     return Address(of, item.oid)
 
 
@@ -254,6 +260,9 @@ async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
     converting = [item for item in owned if isinstance(item, ConversionDef)]
     converting += [item for item in session.catalog.conversions() if item.schema_oid in schemas]
     await drop_conversions(session, converting)
+    collating = [item for item in owned if isinstance(item, CollationDef)]
+    collating += [item for item in session.catalog.collations() if item.schema_oid in schemas]
+    await drop_collations(session, collating)
     await drop_statistics_in(session, schemas)
     deletes: list[StoredKey] = [("schema", oid, 0) for oid in sorted(schemas)]
     deletes += [key_of(a) for a in session.catalog.acls() if a.object_oid in schemas]

@@ -203,7 +203,7 @@ async def _rename_schema(session: Session, statement: st.Rename) -> None:
     moved += [replace(f, schema=statement.new) for f in catalog.functions_in(statement.old)]
     moved += [
         replace(i, schema=statement.new)
-        for i in (*catalog.text_search(), *catalog.opclasses(), *catalog.conversions())
+        for i in (*catalog.text_search(), *catalog.opclasses(), *catalog.conversions(), *catalog.collations())
         if i.schema == statement.old
     ]
     await session.view.change(moved)

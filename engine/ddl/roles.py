@@ -195,7 +195,11 @@ def _owned_by(session: Session, role: RoleDef) -> list[tuple[int, int, str]]:
     ]
     owned += [
         (one.oid, 0, f"owner of {describe_object(session, one.class_oid, one.oid, 0)}")
-        for one in (*session.catalog.opclasses(), *session.catalog.conversions())
+        for one in (
+            *session.catalog.opclasses(),
+            *session.catalog.conversions(),
+            *session.catalog.collations(),
+        )
         if one.owner == role.oid
     ]
     owned += [
@@ -298,6 +302,7 @@ async def _elsewhere(session: Session, role: int) -> AsyncIterator[str]:
         own += catalog.foreign()
         own += catalog.opclasses()
         own += catalog.conversions()
+        own += catalog.collations()
         own += [one for _table, one in catalog.statistics().values()]
         oids = {item.oid for item in own if item.owner == role}
         granted = {

@@ -112,18 +112,7 @@ class RoutineNeeds(Needs):
 
     def alter_text_search(self, statement: st.AlterTextSearch) -> None:
         """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
-        if statement.owner is not None:
-            found = self._text_search(statement.object)
-            if named_role(self.session, statement.owner).oid != found.owner:
-                self._own_text_search(statement.object)
-                self._give(found.schema, found.owner, statement.owner)
-            return
-        if statement.schema is not None:
-            self._create_in(statement.schema)
-            if statement.schema != self._text_search(statement.object).schema:
-                self._own_text_search(statement.object)
-            return
-        self._create_in(self._own_text_search(statement.object).schema)
+        self._alter_placed(self._text_search(statement.object), statement, self._own_text_search)
 
     def create_text_search(self, statement: st.CreateConfiguration | st.CreateDictionary) -> None:
         """CREATE on the schema."""

@@ -20,7 +20,7 @@ from planner.catalog import RoleDef
 from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.errors import SqlError
 from planner.facts import facts
-from planner.rights import SUPERUSER, Rights
+from planner.rights import Rights
 from planner.total import members, total
 
 # any of these privileges gives a lock, by level; the stronger ones need one to change what is there
@@ -329,11 +329,6 @@ class SharedNeeds(DefinitionNeeds):
         """To be a superuser, but for a library among the plugins."""
         if not self.rights.superuser and not statement.library.startswith("$libdir/plugins/"):
             raise SqlError("42501", f'access to library "{statement.library}" is not allowed')
-
-    def refresh_collation(self, statement: st.RefreshCollation) -> None:
-        """To own it: all are PostgreSQL's own."""
-        if not self.rights.owns(SUPERUSER):
-            raise SqlError("42501", f"must be owner of collation {statement.name}")
 
     def lock_table(self, statement: st.LockTable) -> None:
         """SELECT for ACCESS SHARE, a right to change rows for the others; what views read is asked of their owners."""

@@ -59,9 +59,11 @@ def uses_of(
     for relation in paced(sorted(relations, key=lambda r: r.oid), 1):
         named = named_oids(relation.view_sql) & family if relation.kind in BY_QUERY else set()
         gone: set[int] = set()
+        if relation.kind in BY_QUERY:
+            named |= {column.collation for column in relation.live} & family
         for column in relation.live:
             called = (used_oids if column.generated else named_oids)(column.default_sql) & family
-            declared = column.declared.oid
+            declared = column.collation if column.collation in family else column.declared.oid
             if (declared in family or (column.generated and called)) and not named:
                 gone.add(column.attnum)
                 of = declared if declared in family else min(called)
@@ -75,7 +77,8 @@ def uses_of(
         for index in relation.indexes:
             kept = (relation.column(a).default_sql or "" for a in index.attnums if relation.column(a).hidden)
             called = used_oids(" ".join((*index.expressions, index.where_sql, *kept))) & family
-            if index.computed and called and not gone & _columns_of(session, index, relation):
+            called |= family.intersection(index.collations)
+            if called and not gone & _columns_of(session, index, relation):
                 served = next((c for c in relation.exclusions if c.index_oid == index.oid), None)
                 if served is None:
                     found.append(Use("index", relation, index.oid, min(called)))
@@ -114,6 +117,7 @@ def _key_uses(
     if key is None:
         return set()
     called = used_oids(" ".join(key.expressions)).intersection(family)
+    called.update(collation for collation in key.collations if collation in family)
     if not gone:
         return called
     columns = {attnum for expr in key_exprs(relation, session.catalog) for attnum in columns_used(expr)}

@@ -144,6 +144,7 @@ def _binders() -> dict[type, _Binder]:
         absent,
         aggregates,
         alter,
+        alter_placed,
         collation,
         composite,
         constraint_marks,
@@ -224,7 +225,7 @@ def _binders() -> dict[type, _Binder]:
             ast.CreateTextSearch: text_search.bind_create,
             ast.AlterMapping: text_search.bind_alter_mapping,
             ast.AlterDictionary: text_search.bind_alter_dictionary,
-            ast.AlterTextSearch: text_search.bind_alter,
+            ast.AlterTextSearch: alter_placed.bind_alter,
             ast.DropTextSearch: text_search.bind_drop,
             ast.CommentOnTextSearch: text_search.bind_comment,
             ast.CreateStatistics: _without_params(statistics.bind_create),
@@ -240,13 +241,13 @@ def _binders() -> dict[type, _Binder]:
             ast.CommentOnForeign: foreign.bind_comment,
             ast.ImportForeignSchema: foreign.bind_import,
             ast.CreateConversion: conversions.bind_create,
-            ast.AlterConversion: conversions.bind_alter,
+            ast.AlterConversion: alter_placed.bind_alter,
             ast.DropConversion: conversions.bind_drop,
             ast.CommentOnConversion: conversions.bind_comment,
             ast.CreateOpfamily: opclasses.bind_create_family,
             ast.CreateOpclass: opclasses.bind_create_class,
             ast.ChangeOpfamily: opclasses.bind_change_family,
-            ast.AlterOpclass: opclasses.bind_alter,
+            ast.AlterOpclass: alter_placed.bind_alter,
             ast.DropOpclass: opclasses.bind_drop,
             ast.CommentOnOpclass: opclasses.bind_comment,
             ast.Do: procedure.bind_do,
@@ -279,6 +280,9 @@ def _binders() -> dict[type, _Binder]:
             ast.Load: libraries.bind_load,
             ast.CreateCollation: collation.bind_create,
             ast.RefreshCollation: collation.bind_refresh,
+            ast.AlterCollation: alter_placed.bind_alter,
+            ast.DropCollation: collation.bind_drop,
+            ast.CommentOnCollation: collation.bind_comment,
             ast.Prepare: utility.bind_prepare,
             ast.Deallocate: utility.bind_deallocate,
             ast.Fetch: utility.bind_fetch,
@@ -342,7 +346,7 @@ def _run_as(bound: st.Statement, change: Callable[[Any], Any]) -> st.Statement:
 def _prepared(context: BindContext, bound: st.Statement) -> st.Statement:
     """Return what is about to run without COLLATE, with the bodies of users' functions, and as row-level security lets it."""
     if COLLATIONS in context.flags:
-        bound = _run_as(bound, lambda node: settled(node, context.catalog))
+        bound = _run_as(bound, lambda node: settled(node, context.catalog, context.search_path))
     if "function" in context.flags:
         bound = _run_as(bound, lambda node: inline_calls(context, node))
     bound = _secured(context, bound)

@@ -78,7 +78,7 @@ def target_of(context: BindContext, node: ast.OnConflict, relation: RelationDef)
                 raise SqlError("42703", f'column "{name}" does not exist', span=node.infer_span)
             expr = Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
         named = element.collation
-        collation = column_collation(named, plain_type(expr.type), node.infer_span) if named else 0
+        collation = column_collation(context, named, plain_type(expr.type), node.infer_span) if named else 0
         if (expr, collation) not in wanted:
             wanted.append((expr, collation))
     where: tuple[Expr, ...] = ()

@@ -15,7 +15,7 @@ from pgwire.codecs.encodings import NAMES
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
-from planner.bind.utility import owner_name
+from planner.bind.placed import PG_CATALOG, creation_schema, schemas_of
 from planner.builtins.system import encoding_number
 from planner.catalog.conversions import PG_CONVERSION, ConversionDef
 from planner.errors import SqlError, not_supported
@@ -24,7 +24,6 @@ from planner.facts import BOOL, INT4, facts, rows
 _CSTRING, _INTERNAL = 2275, 2281
 _ARGUMENTS: Final = (INT4, INT4, _CSTRING, _INTERNAL, INT4, BOOL)
 _SHOWN: Final = "integer, integer, cstring, internal, integer, boolean"
-_PG_CATALOG: Final = "pg_catalog"
 
 
 @functools.cache
@@ -43,20 +42,10 @@ def _pairs() -> Mapping[int, frozenset[tuple[int, int]]]:
     return {function: frozenset(pairs) for function, pairs in found.items()}
 
 
-def _schemas(context: BindContext, name: ast.Name) -> list[str]:
-    """Return where a name is looked up. Raises SqlError 3F000, 42501."""
-    if len(name) == 1:
-        return [schema for schema in context.search_path if not schema.startswith("pg_temp")]
-    context.check_open(name[-2])
-    if not context.has_schema(name[-2]):
-        raise SqlError("3F000", f'schema "{name[-2]}" does not exist')
-    return [name[-2]]
-
-
 def find_conversion(context: BindContext, name: ast.Name) -> ConversionDef | int:
     """Return the conversion of a name, of PostgreSQL's own the oid. Raises SqlError 42704, 3F000."""
-    for schema in _schemas(context, name):
-        if schema == _PG_CATALOG and name[-1] in own_conversions():
+    for schema in schemas_of(context, name):
+        if schema == PG_CATALOG and name[-1] in own_conversions():
             return own_conversions()[name[-1]]
         found = context.catalog.conversion_named(schema, name[-1])
         if found is not None:
@@ -71,28 +60,13 @@ def _users(context: BindContext, verb: str, name: ast.Name) -> ConversionDef:
     return found
 
 
-def _creation_schema(context: BindContext, name: ast.Name) -> str:
-    """Return the schema that a new one goes to. Raises SqlError 3F000; 0A000 for a temporary one."""
-    schema = name[-2] if len(name) > 1 else ""
-    if not schema:
-        found = (s for s in context.search_path if s != _PG_CATALOG and not s.startswith("pg_temp"))
-        schema = next(found, "")
-        if not schema:
-            raise SqlError("3F000", "no schema has been selected to create in")
-    elif schema != "pg_temp" and not context.has_schema(schema):
-        raise SqlError("3F000", f'schema "{schema}" does not exist')
-    if schema.startswith("pg_temp"):
-        raise not_supported("a temporary conversion")
-    return schema
-
-
 def bind_create(context: BindContext, node: ast.CreateConversion) -> st.CreateConversion:
     """CREATE CONVERSION.
 
     Raises SqlError 3F000, 42704 (no such encoding), 42P17 (SQL_ASCII, another result than integer), 42883, XX000 as PostgreSQL
     (the function is for other encodings); 0A000 for a function of one's own.
     """
-    schema = _creation_schema(context, node.name)
+    schema = creation_schema(context, node.name, "conversion")
     source, target = encoding_number(node.source), encoding_number(node.target)
     for number, written, what in ((source, node.source, "source"), (target, node.target, "destination")):
         if number < 0:
@@ -111,11 +85,11 @@ def bind_create(context: BindContext, node: ast.CreateConversion) -> st.CreateCo
 
 def _function(context: BindContext, name: ast.Name, source: int, target: int) -> int:
     """Return a function that converts between two encodings."""
-    for schema in _schemas(context, name):
+    for schema in schemas_of(context, name):
         for function in context.catalog.functions_named(name[-1]):
             if function.schema == schema and tuple(function.inputs) == _ARGUMENTS:
                 raise not_supported("a conversion by a function of one's own")
-        if schema != _PG_CATALOG:
+        if schema != PG_CATALOG:
             continue
         for proc in facts().procs_by_name.get(name[-1], ()):
             if tuple(proc.arg_types) == _ARGUMENTS:
@@ -138,17 +112,9 @@ def _check_encodings(pairs: frozenset[tuple[int, int]], source: int, target: int
     raise SqlError("XX000", f"unexpected encoding ID {several} for {family} character sets")
 
 
-def bind_alter(context: BindContext, node: ast.AlterConversion) -> st.AlterConversion:
-    """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42704, 3F000; 0A000 for PostgreSQL's own."""
-    found = _users(context, "ALTER", node.name)
-    if node.schema is not None and node.schema != "pg_temp":
-        _creation_schema(context, (node.schema, found.name))
-    return st.AlterConversion(
-        object=found.oid,
-        name=node.rename,
-        schema=node.schema,
-        owner=None if node.owner is None else owner_name(node.owner),
-    )
+def altered(context: BindContext, node: ast.AlterConversion) -> ConversionDef:
+    """Return what ALTER CONVERSION is about. Raises SqlError 42704, 3F000; 0A000 for PostgreSQL's own."""
+    return _users(context, "ALTER", node.name)
 
 
 def bind_drop(context: BindContext, node: ast.DropConversion) -> st.DropConversion:

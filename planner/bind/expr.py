@@ -77,9 +77,6 @@ _INT4, _UNKNOWN = SqlType(INT4), SqlType(UNKNOWN)
 # Fields a ROW may have, as PostgreSQL.
 MAX_ROW_FIELDS = 1664
 
-# Collations that order text by its bytes, as everything here does; names as pg_collation has them.
-BYTEWISE_COLLATIONS = frozenset(("C", "POSIX", "default", "ucs_basic", "C.UTF-8", "C.utf8"))
-
 
 def bind_expr(scope: Scope, node: ast.Expression) -> Expr:
     """Bind one expression under the scope's current clause.
@@ -411,21 +408,6 @@ def _cast(scope: Scope, node: ast.TypeCast) -> Expr:
     return coerce(arg, target, CastContext.EXPLICIT, env, span=node.span)
 
 
-def find_collation(name: ast.Name, span: Span | None) -> int:
-    """Return the oid of a collation that orders by bytes; 0A000 for others that exist, 42704 for the rest."""
-    from planner.facts import rows
-
-    last = name[-1]
-    known = len(name) == 1 or name[-2] == "pg_catalog"
-    if known and last in BYTEWISE_COLLATIONS:
-        wanted = "C.utf8" if last == "C.UTF-8" else last
-        return next(int(row["oid"]) for row in rows("collations") if row["collname"] == wanted)
-    if known and any(row["collname"] == last for row in rows("collations")):
-        raise not_supported(f'collation "{last}"', span=span)
-    shown = ".".join(name)
-    raise SqlError("42704", f'collation "{shown}" for encoding "UTF8" does not exist', span=span)
-
-
 def _collate(scope: Scope, node: ast.Collate) -> Expr:
     if node.arg is None:
         raise AssertionError("COLLATE without an argument")
@@ -436,7 +418,9 @@ def _collate(scope: Scope, node: ast.Collate) -> Expr:
             f"collations are not supported by type {format_type(arg.type.oid)}",
             span=node.span,
         )
-    collation = find_collation(node.name, node.span)
+    from planner.bind.collation import find_collation
+
+    collation = find_collation(scope.context, node.name, node.span)
     if arg.type.oid == UNKNOWN:
         arg = coerce(arg, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
     scope.context.flags.add(COLLATIONS)

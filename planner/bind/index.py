@@ -459,7 +459,7 @@ def _key_collation(
     """
     own = expr_collation(without_collate(expr), [table], context.catalog)
     if element.collation:
-        return column_collation(element.collation, plain_type(expr.type), None), own
+        return column_collation(context, element.collation, plain_type(expr.type), None), own
     collation = expr_collation(expr, [table], context.catalog)
     if not collation and plain_collation(plain_type(expr.type).oid):
         raise SqlError(

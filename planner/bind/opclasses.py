@@ -17,7 +17,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.functions import written_type
-from planner.bind.utility import owner_name
+from planner.bind.placed import creation_schema
 from planner.catalog.opclasses import (
     OPCLASS_WORDS,
     PG_OPCLASS,
@@ -87,23 +87,6 @@ def _type(context: BindContext, name: ast.TypeName) -> int:
     return oid
 
 
-def _creation_schema(context: BindContext, name: ast.Name) -> str:
-    """Return the schema that a new object goes to. Raises SqlError 3F000; 0A000 for a temporary one."""
-    if len(name) > 1:
-        context.check_open(name[-2])
-        schema = name[-2]
-        if schema != "pg_temp" and context.catalog.schema(schema) is None:
-            raise SqlError("3F000", f'schema "{schema}" does not exist')
-    else:
-        found = (s for s in context.search_path if s != "pg_catalog" and not s.startswith("pg_temp"))
-        schema = next(found, "")
-        if not schema:
-            raise SqlError("3F000", "no schema has been selected to create in")
-    if schema.startswith("pg_temp"):
-        raise not_supported("a temporary operator class or family")
-    return schema
-
-
 def class_goes_by_type(method: str) -> bool:
     """Tell whether members go with the class of their type."""
     return _SUPPORT[method].typed
@@ -141,14 +124,14 @@ def _own(found: OpclassDef | int, verb: str, what: str) -> OpclassDef:
 
 def bind_create_family(context: BindContext, node: ast.CreateOpfamily) -> st.CreateOpfamily:
     """CREATE OPERATOR FAMILY. Raises SqlError 3F000, 42704."""
-    schema = _creation_schema(context, node.name)
+    schema = creation_schema(context, node.name, "operator class or family")
     _method(node.method)
     return st.CreateOpfamily(schema=schema, name=node.name[-1], method=node.method)
 
 
 def bind_create_class(context: BindContext, node: ast.CreateOpclass) -> st.CreateOpclass:
     """CREATE OPERATOR CLASS. Raises SqlError 3F000, 42704, 42883, 42P17, 42601, 42809; 0A000 for one of a family of PostgreSQL's own."""
-    schema = _creation_schema(context, node.name)
+    schema = creation_schema(context, node.name, "operator class or family")
     method = _method(node.method)
     input_type = _type(context, node.type)
     family = 0
@@ -369,17 +352,9 @@ def _function_types(
 # --- names, owners, DROP --------------------------------------------------------------------------
 
 
-def bind_alter(context: BindContext, node: ast.AlterOpclass) -> st.AlterOpclass:
-    """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42704, 3F000; 0A000 for PostgreSQL's own."""
-    found = _own(find_opclass(context, _CLASSES[node.what], node.method, node.name), "ALTER", node.what)
-    if node.schema is not None and node.schema != "pg_temp":
-        _creation_schema(context, (node.schema, found.name))
-    return st.AlterOpclass(
-        object=found.oid,
-        name=node.rename,
-        schema=node.schema,
-        owner=None if node.owner is None else owner_name(node.owner),
-    )
+def altered(context: BindContext, node: ast.AlterOpclass) -> OpclassDef:
+    """Return what ALTER OPERATOR CLASS or FAMILY is about. Raises SqlError 42704, 3F000; 0A000 for PostgreSQL's own."""
+    return _own(find_opclass(context, _CLASSES[node.what], node.method, node.name), "ALTER", node.what)
 
 
 def bind_drop(context: BindContext, node: ast.DropOpclass) -> st.DropOpclass:

@@ -59,7 +59,7 @@ def bind_create_range(context: BindContext, node: ast.CreateRange) -> st.CreateR
     if fact is not None and fact.kind == "p":
         raise SqlError("42804", f"range subtype cannot be {format_type(subtype)}")
     _check_opclass(subtype, found.get("subtype_opclass"))
-    collation = _collation(subtype, found.get("collation", ()))
+    collation = _collation(context, subtype, found.get("collation", ()))
     if "canonical" in found:
         raise not_supported("a range type with CANONICAL", hint="Canonical functions are written in C.")
     if not _is_ordered(context, subtype):
@@ -132,10 +132,10 @@ def _check_opclass(subtype: int, name: ast.Name | None) -> None:
         raise not_supported(f'operator class "{name[-1]}" of a range type')
 
 
-def _collation(subtype: int, name: ast.Name) -> int:
-    if name and not column_collation((), SqlType(subtype), None):
+def _collation(context: BindContext, subtype: int, name: ast.Name) -> int:
+    if name and not column_collation(context, (), SqlType(subtype), None):
         raise SqlError("42809", "range collation specified but subtype does not support collation")
-    return column_collation(name, SqlType(subtype), None)
+    return column_collation(context, name, SqlType(subtype), None)
 
 
 def _multirange(context: BindContext, schema: str, name: ast.Name) -> tuple[str, str]:

@@ -85,7 +85,7 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
         texts.append("" if attnum else deparse_expr(expr, table))
         types.append(type_)
         if element.collation:
-            collation = column_collation(element.collation, type_, None)
+            collation = column_collation(context, element.collation, type_, None)
         elif not collation and plain_collation(type_.oid):
             raise SqlError(
                 "42P16",
@@ -219,7 +219,7 @@ def _operands(parent: RelationDef, catalog: Catalog, reader: Reader | None = Non
             shown = f"({text})" if reader is None else _shown_key(text, parent, reader)
         collation = key.collations[number]
         if reader is not None and collation and collation != _own_collation(parent, attnum, text, catalog):
-            shown += f" COLLATE {collation_name(collation)}"
+            shown += f" COLLATE {collation_name(collation, reader.function_name)}"
         if reader is not None and key.opclasses and key.opclasses[number]:
             shown += f" {_shown_class(key, number, reader)}"
         found.append(shown)

@@ -48,6 +48,7 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.opclasses import OpclassDef
@@ -167,6 +168,12 @@ class _NoCatalog:
         return None
 
     def opclass_by_oid(self, oid: int) -> OpclassDef | None:
+        return None
+
+    def collation_named(self, schema: str, name: str) -> CollationDef | None:
+        return None
+
+    def collation_by_oid(self, oid: int) -> CollationDef | None:
         return None
 
     def conversion_named(self, schema: str, name: str) -> ConversionDef | None:

@@ -12,8 +12,8 @@ from typing import Final, Literal, TypeAlias
 
 from planner import ast
 from planner import statements as st
+from planner.bind.collation import find_collation
 from planner.bind.context import BindContext
-from planner.bind.expr import find_collation
 from planner.bind.foreign_key import foreign_key_spec
 from planner.bind.generated import bind_generation, columns_used
 from planner.bind.options import check_storage_options
@@ -147,12 +147,14 @@ def column_type(context: BindContext, node: ast.ColumnDef) -> SqlType:
     return type_
 
 
-def column_collation(node_collation: ast.Name, type_: SqlType, span: Span | None) -> int:
+def column_collation(
+    context: BindContext, node_collation: ast.Name, type_: SqlType, span: Span | None
+) -> int:
     """Return the collation oid of a column: the one written, else its type's (0 where it has none)."""
     own = plain_collation(type_.oid)
     if not node_collation:
         return own
-    found = find_collation(node_collation, span)
+    found = find_collation(context, node_collation, span)
     if not own:
         raise SqlError("42804", f"collations are not supported by type {format_type(type_.oid)}", span=span)
     return found
@@ -161,7 +163,7 @@ def column_collation(node_collation: ast.Name, type_: SqlType, span: Span | None
 def declared_collation(context: BindContext, written: ast.Name, type_: SqlType, span: Span | None) -> int:
     """As ``column_collation``, for a type that may be a domain: it brings its own."""
     return (
-        column_collation(written, plain_type(type_), span)
+        column_collation(context, written, plain_type(type_), span)
         if written
         else type_collation(type_, context.catalog)
     )

@@ -16,7 +16,7 @@ from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
-from planner.bind.utility import owner_name
+from planner.bind.placed import creation_schema
 from planner.catalog import DictionaryDef, TextSearchDef
 from planner.errors import SqlError, not_supported
 from planner.extensions import TEMPLATES
@@ -44,22 +44,6 @@ def _found(context: BindContext, named_by: int, name: ast.Name) -> TextSearchDef
     return found
 
 
-def _creation_schema(context: BindContext, what: str, name: ast.Name) -> str:
-    """Return the schema that a new object goes to. Raises SqlError 3F000; 0A000 for a temporary one."""
-    if len(name) > 1:
-        schema = name[-2]
-        if schema != "pg_temp" and context.catalog.schema(schema) is None:
-            raise SqlError("3F000", f'schema "{schema}" does not exist')
-    else:
-        found = (s for s in context.search_path if s != PG_CATALOG and not s.startswith("pg_temp"))
-        schema = next(found, "")
-        if not schema:
-            raise SqlError("3F000", "no schema has been selected to create in")
-    if schema.startswith("pg_temp"):
-        raise not_supported(f"a temporary {what}")
-    return schema
-
-
 def _qualified(option: ast.Option) -> ast.Name:
     """Return an option's value as a name. Raises SqlError 42601."""
     value = option.value
@@ -78,7 +62,7 @@ def bind_create(
     context: BindContext, node: ast.CreateTextSearch
 ) -> st.CreateConfiguration | st.CreateDictionary:
     """CREATE TEXT SEARCH CONFIGURATION or DICTIONARY. Raises SqlError 3F000, 42601, 42P17, 42704, 22023, F0000, 0A000."""
-    schema = _creation_schema(context, node.what, node.name)
+    schema = creation_schema(context, node.name, node.what)
     if _NAMED_BY[node.what] == REGCONFIG:
         return _configuration(context, schema, node)
     return _dictionary(context, schema, node)
@@ -196,17 +180,9 @@ def changed_options(definition: DictionaryDef, changes: tuple[tuple[str, str | N
     return replace(definition, options=tuple(options))
 
 
-def bind_alter(context: BindContext, node: ast.AlterTextSearch) -> st.AlterTextSearch:
-    """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42704, 3F000; 0A000 for a temporary schema."""
-    found = _found(context, _NAMED_BY[node.what], node.name)
-    if node.schema is not None and node.schema != "pg_temp":  # nothing moves there
-        _creation_schema(context, node.what, (node.schema, found.name))
-    return st.AlterTextSearch(
-        object=found.oid,
-        name=node.rename,
-        schema=node.schema,
-        owner=None if node.owner is None else owner_name(node.owner),
-    )
+def altered(context: BindContext, node: ast.AlterTextSearch) -> TextSearchDef:
+    """Return what ALTER TEXT SEARCH is about. Raises SqlError 42704, 3F000."""
+    return _found(context, _NAMED_BY[node.what], node.name)
 
 
 def bind_drop(context: BindContext, node: ast.DropTextSearch) -> st.DropTextSearch:

@@ -343,10 +343,18 @@ def _lookup_in_catalog(session: EvalSession, oid: int, text: str) -> int | None:
     if oid == REGCOLLATION:
         from planner.facts import rows
 
-        wanted = split_identifier(text)[-1]
-        for row in rows("collations"):
-            if row["collname"] == wanted:
-                return int(row["oid"])
+        names = split_identifier(text)
+        places = object_schemas(session, names)
+        if len(names) > 1 and places[0] != "pg_catalog" and session.catalog.schema(places[0]) is None:
+            raise SqlError("3F000", f'schema "{places[0]}" does not exist')
+        for place in places:
+            made = session.catalog.collation_named(place, names[-1])
+            if made is not None and not place.startswith("pg_temp"):
+                return made.oid
+            if place == "pg_catalog":
+                for row in rows("collations"):
+                    if row["collname"] == names[-1]:
+                        return int(row["oid"])
         return None
     raise not_supported(f"input of type {facts().types[oid].name}")
 
@@ -378,7 +386,9 @@ def named_oid(session: EvalSession | None, oid: int, text: str) -> int:
         if oid == REGOPER:
             message = joined(("operator does not exist: ", text))
         elif oid == REGCOLLATION:
-            message = quoting("collation ", text, ' for encoding "UTF8" does not exist')
+            message = quoting(
+                "collation ", joined(_names(text, oid), "."), ' for encoding "UTF8" does not exist'
+            )
         else:
             message = quoting(f"{_LABEL[oid]} ", joined(_names(text, oid), "."), " does not exist")
         raise SqlError(_MISSING[oid], message)
@@ -499,11 +509,9 @@ def _reg_name(session: EvalSession | None, oid: int, value: int) -> str | None:
         elif oid == REGROLE:
             found = _role_name(session, value)
         elif oid == REGCOLLATION:
-            from planner.facts import rows
+            from planner.collations import shown_collation
 
-            for row in rows("collations"):
-                if int(row["oid"]) == value:
-                    found = quote_ident(row["collname"])
+            found = shown_collation(value, session.catalog, session.search_path)
     return found
 
 

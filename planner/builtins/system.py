@@ -257,6 +257,16 @@ def conversion_is_visible(session: EvalSession, oid: int) -> bool | None:
     return False
 
 
+def collation_is_visible(session: EvalSession, oid: int) -> bool | None:
+    """SQL's ``pg_collation_is_visible``; NULL for what is not there."""
+    from planner.collations import is_visible
+
+    made = session.catalog.collation_by_oid(oid)
+    if made is None:
+        return True if oid in _fact_oids("collations") else None
+    return is_visible(made, session.catalog, session.search_path)
+
+
 # --- comments -------------------------------------------------------------------------------------
 
 
@@ -351,7 +361,7 @@ def _register() -> None:
     session_form("pg_operator_is_visible(oid)", fact(lambda: facts().operators))
     for file in ("opclass", "opfamily"):
         session_form(f"pg_{file}_is_visible(oid)", functools.partial(opclass_is_visible, file))
-    session_form("pg_collation_is_visible(oid)", fact(lambda: _fact_oids("collations")))
+    session_form("pg_collation_is_visible(oid)", collation_is_visible)
     session_form("pg_conversion_is_visible(oid)", conversion_is_visible)
     session_form("pg_ts_parser_is_visible(oid)", fact(functools.partial(_fact_oids, "ts_parsers")))
     session_form("pg_ts_template_is_visible(oid)", _template_is_visible)

@@ -25,6 +25,7 @@ from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system_server import record_of
 from planner.catalog import RANGE_CONSTRUCTORS, RelationDef
+from planner.catalog.collations import PG_COLLATION
 from planner.catalog.conversions import PG_CONVERSION
 from planner.catalog.foreign import FOREIGN_WORDS, PG_FOREIGN_SERVER, PG_USER_MAPPING, PUBLIC_MAPPING
 from planner.catalog.opclasses import PG_OPCLASS, PG_OPFAMILY, OperatorFamilyDef
@@ -314,6 +315,15 @@ def _conversion(session: EvalSession, names: Names, args: Names) -> Address:
     return _own("conversion", "conversions", "conname", session, names, args)
 
 
+def _collation(session: EvalSession, names: Names, args: Names) -> Address:
+    _check_schema(session, names)
+    for schema in object_schemas(session, names):
+        found = session.catalog.collation_named(schema, names[-1])
+        if found is not None:
+            return found.oid, 0
+    return _own("collation", "collations", "collname", session, names, args)
+
+
 def _search(named_by: int, what: str, session: EvalSession, names: Names, _args: Names) -> Address:
     _check_schema(session, names)
     found = find_named(named_by, _dotted(names), session.catalog, session.search_path, session.database)
@@ -448,7 +458,7 @@ _FIND: Final[Mapping[str, tuple[int, _Find]]] = {
     "operator family": (2753, partial(_of_method, "operator family")),
     "operator of access method": (2602, partial(_in_family, "operator")),
     "function of access method": (2603, partial(_in_family, "function")),
-    "collation": (3456, partial(_own, "collation", "collations", "collname")),
+    "collation": (PG_COLLATION, _collation),
     "conversion": (PG_CONVERSION, _conversion),
     "text search parser": (3601, partial(_own, "text search parser", "ts_parsers", "prsname")),
     "text search template": (3764, partial(_own, "text search template", "ts_templates", "tmplname")),

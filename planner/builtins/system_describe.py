@@ -18,6 +18,7 @@ from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system import conversion_is_visible, opclass_is_visible, relation_visible, type_name
 from planner.catalog import ExtensionDef, RelationDef, SystemCatalog
+from planner.catalog.collations import PG_COLLATION
 from planner.catalog.conversions import PG_CONVERSION
 from planner.catalog.foreign import FOREIGN_WORDS, PG_USER_MAPPING, MappingDef, ServerDef
 from planner.catalog.opclasses import PG_OPCLASS, PG_OPFAMILY, FamilyMember, OperatorFamilyDef
@@ -318,6 +319,14 @@ def _conversion(session: EvalSession, oid: int) -> str | None:
     return f"conversion {name}"
 
 
+def _collation(session: EvalSession, oid: int) -> str | None:
+    from planner.collations import shown_collation
+
+    if session.catalog.collation_by_oid(oid) is None:
+        return _own("collation", "collations", "collname")(session, oid)
+    return f"collation {shown_collation(oid, session.catalog, session.search_path)}"
+
+
 def _text_search(named_by: int, session: EvalSession, oid: int) -> str | None:
     found = by_oid(session.catalog, named_by, oid)
     return None if found is None else f"{SEARCH_NAMES[named_by]} {search_object_name(session, found)}"
@@ -382,7 +391,7 @@ _DESCRIBED: Final[Mapping[int, Callable[[EvalSession, int], str | None]]] = {
     3079: _extension,
     3256: _policy,
     3381: _statistics,
-    3456: _own("collation", "collations", "collname"),
+    PG_COLLATION: _collation,
     3600: partial(_text_search, REGDICTIONARY),
     3601: _own("text search parser", "ts_parsers", "prsname"),
     3602: partial(_text_search, REGCONFIG),

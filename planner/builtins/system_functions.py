@@ -86,12 +86,16 @@ def shown_function(session: EvalSession, function: FunctionDef) -> str:
 
 
 def namer(session: EvalSession) -> built_in.FunctionNamer:
-    """Return what tells what the reader has to write for a user's function or text search object (oid, schema, name)."""
+    """Return what tells what the reader has to write for a user's function, text search object or collation (oid, schema, name)."""
 
     def name(oid: int, schema: str, called: str) -> str:
         function = session.catalog.function_by_oid(oid)
         if function is not None:
             return called_function(session, function)
+        if session.catalog.collation_by_oid(oid) is not None:
+            from planner.collations import shown_collation
+
+            return str(shown_collation(oid, session.catalog, session.search_path))
         search = session.catalog.text_search_by_oid(oid)
         if schema == search_names.PG_CATALOG:
             search = search_names.built_in()[oid]

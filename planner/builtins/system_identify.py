@@ -30,6 +30,7 @@ from planner.builtins.system_describe import (
 )
 from planner.builtins.system_server import record_of
 from planner.catalog import RelationDef
+from planner.catalog.collations import PG_COLLATION
 from planner.catalog.conversions import PG_CONVERSION
 from planner.catalog.foreign import FOREIGN_WORDS, PG_USER_MAPPING, ForeignDef, MappingDef
 from planner.catalog.opclasses import PG_OPCLASS, PG_OPFAMILY
@@ -294,6 +295,13 @@ def _conversion(session: Any, oid: int) -> Identity | str:
     return _own("conversion", "conversions", "conname", _PG_CATALOG, session, oid)
 
 
+def _collation(session: Any, oid: int) -> Identity | str:
+    made = session.catalog.collation_by_oid(oid)
+    if made is not None:
+        return _named("collation", made.name, made.schema)
+    return _own("collation", "collations", "collname", _PG_CATALOG, session, oid)
+
+
 def _named(kind: str, name: str, schema: str | None = None) -> Identity:
     names = (name,) if schema is None else (schema, name)
     shown = None if schema is None else quote_ident(schema)
@@ -391,7 +399,7 @@ _BY_CATALOG: Final[Mapping[int, _Identify]] = {
     3079: partial(_global, "extension", extension_by_oid),
     3256: _policy,
     3381: _statistics,
-    3456: partial(_own, "collation", "collations", "collname", _PG_CATALOG),
+    PG_COLLATION: _collation,
     3600: partial(_text_search, REGDICTIONARY, "text search dictionary"),
     3601: partial(_own, "text search parser", "ts_parsers", "prsname", _PG_CATALOG),
     3602: partial(_text_search, REGCONFIG, "text search configuration"),

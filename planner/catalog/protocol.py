@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from planner.acl import AclItem
+from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.objects import DatabaseDef, ExtensionDef, RoleDef, SchemaDef
@@ -84,6 +85,12 @@ class Catalog(Protocol):
 
     def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
         """Return the wrapper or server of that name, or the user mapping for a role at a server, of the catalog ``class_oid``."""
+
+    def collation_named(self, schema: str, name: str) -> CollationDef | None:
+        """Return the users' collation ``schema.name``."""
+
+    def collation_by_oid(self, oid: int) -> CollationDef | None:
+        """Return the users' collation with this oid."""
 
     def conversion_named(self, schema: str, name: str) -> ConversionDef | None:
         """Return the users' conversion ``schema.name``."""

@@ -55,6 +55,9 @@ class Types(Protocol):
     ) -> tuple[SqlType, Kind]:
         """Return a type. Raises SqlError 42704, 42P01, 42703, 42601, 0A000, its span counted from ``at``."""
 
+    def check_collation(self, name: tuple[str, ...]) -> None:
+        """Raise SqlError 42704, 3F000, 0A000 unless there is a collation of a name."""
+
 
 class Base:
     """What all parts of the parser share: the stream, the variables, the names that can be seen."""
@@ -268,9 +271,7 @@ class Declarations(Base):
             self.shadows.append((name, Span(token.start, token.end)))
 
     def _collation(self, names: Sequence[str]) -> None:
-        from planner.bind.expr import find_collation
-
-        find_collation(tuple(names), None)
+        self.types.check_collation(tuple(names))
 
     def written_type(self, *untils: str) -> tuple[SqlType, Kind]:
         """Read a type up to one of ``untils``. Raises SqlError 42601 and what the type raises."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from planner import ast
+from planner.bind.collation import find_collation
 from planner.bind.context import BindContext
 from planner.catalog import ColumnDef
 from planner.catalog.relation_kinds import COLUMNED
@@ -36,6 +37,10 @@ class CatalogTypes:
     def __init__(self, context: BindContext) -> None:
         """Look names up as statements bound under ``context`` do."""
         self.context = context
+
+    def check_collation(self, name: tuple[str, ...]) -> None:
+        """Raise SqlError 42704, 3F000, 0A000 unless there is a collation of a name."""
+        find_collation(self.context, name, None)
 
     def resolve(
         self, text: str, at: int, names: Names, variables: Sequence[Variable]

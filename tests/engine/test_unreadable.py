@@ -125,6 +125,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         "SELECT oid FROM pg_conversion WHERE conname = 'bad_conversion'", "ALTER CONVERSION bad_conversion RENAME TO x",
         "DROP CONVERSION bad_conversion",
     ),
+    "collation": Kind(
+        'CREATE COLLATION bad_collation FROM "C"; CREATE TABLE of_collation (a text COLLATE bad_collation, b text)',
+        "SELECT oid FROM pg_collation WHERE collname = 'bad_collation'", "ALTER COLLATION bad_collation RENAME TO x",
+        "DROP COLLATION bad_collation CASCADE", needed=("of_collation",), first=("TABLE of_collation",),
+    ),
     "operator family": Kind(
         "CREATE OPERATOR FAMILY bad_family USING btree", "SELECT oid FROM pg_opfamily WHERE opfname = 'bad_family'",
         "ALTER OPERATOR FAMILY bad_family USING btree ADD OPERATOR 1 < (int4, int2)",

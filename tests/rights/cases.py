@@ -182,7 +182,7 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "COMMENT ON ROLE w_target IS 'x'", "COMMENT ON ROLE w_super IS 'x'", "COMMENT ON DATABASE postgres IS 'x'", "COMMENT ON DATABASE w_db IS 'x'",
         "COMMENT ON EXTENSION citext IS 'x'", "COMMENT ON LARGE OBJECT 90001 IS 'x'", "COMMENT ON TEXT SEARCH CONFIGURATION w.conf IS 'x'",
         "COMMENT ON TEXT SEARCH DICTIONARY w.dict IS 'x'", "COMMENT ON STATISTICS w.st IS 'x'",
-        "COMMENT ON FOREIGN TABLE w.ft IS 'x'", "COMMENT ON CONVERSION w.cv IS 'x'",
+        "COMMENT ON FOREIGN TABLE w.ft IS 'x'", "COMMENT ON CONVERSION w.cv IS 'x'", "COMMENT ON COLLATION w.co IS 'x'",
         "COMMENT ON FOREIGN DATA WRAPPER w_wrapper IS 'x'", "COMMENT ON SERVER w_server IS 'x'", "COMMENT ON OPERATOR CLASS w.opc USING btree IS 'x'", "COMMENT ON OPERATOR FAMILY w.opf USING btree IS 'x'",
     ),
     st.Maintenance: (
@@ -285,7 +285,13 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
         "ALTER OPERATOR FAMILY w.opf USING btree OWNER TO w_owner", "ALTER OPERATOR FAMILY w.opf USING btree OWNER TO w_else",
     ),
     st.DropOpclass: ("DROP OPERATOR CLASS w.opc USING btree", "DROP OPERATOR FAMILY w.opf USING btree", "DROP OPERATOR FAMILY IF EXISTS w.absent USING btree"),
-    st.RefreshCollation: (('ALTER COLLATION "C" REFRESH VERSION', _READ),),
+    st.CreateCollation: ('CREATE COLLATION w.n FROM "C"', "CREATE COLLATION elses.n (locale = 'C')", "CREATE COLLATION IF NOT EXISTS w.co FROM w.co"),
+    st.AlterCollation: (
+        "ALTER COLLATION w.co RENAME TO n", "ALTER COLLATION w.co SET SCHEMA w2", "ALTER COLLATION w.co SET SCHEMA w",
+        "ALTER COLLATION w.co OWNER TO w_target", "ALTER COLLATION w.co OWNER TO w_owner",
+    ),
+    st.DropCollation: ("DROP COLLATION w.co", "DROP COLLATION IF EXISTS w.absent"),
+    st.RefreshCollation: (('ALTER COLLATION "C" REFRESH VERSION', _READ), ("ALTER COLLATION w.co REFRESH VERSION", _READ)),
     st.Load: ("LOAD 'plpgsql'", "LOAD '/nowhere/x'", "LOAD '$libdir/plugins/x'"),
     st.ImportForeignSchema: ("IMPORT FOREIGN SCHEMA x FROM SERVER w_elses_server INTO w", "IMPORT FOREIGN SCHEMA x FROM SERVER w_server INTO w2"),
     st.RoleStatement: (

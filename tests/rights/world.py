@@ -138,7 +138,7 @@ OBJECTS: Final = (
     "CREATE SERVER w_elses_server FOREIGN DATA WRAPPER w_wrapper", "GRANT USAGE ON FOREIGN DATA WRAPPER w_wrapper TO w_owner",
     "ALTER SERVER w_server OWNER TO w_owner", "ALTER SERVER w_elses_server OWNER TO w_else",
     "CREATE USER MAPPING FOR PUBLIC SERVER w_server", "CREATE USER MAPPING FOR h_foreign SERVER w_server", "SET ROLE w_owner",
-    "CREATE FOREIGN TABLE w.ft (a int, b text) SERVER w_server", "CREATE CONVERSION w.cv FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8",
+    "CREATE FOREIGN TABLE w.ft (a int, b text) SERVER w_server", "CREATE CONVERSION w.cv FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8", 'CREATE COLLATION w.co FROM "C"',
     "SELECT lo_create(90001)",
     "RESET ROLE", "SET ROLE w_else",
     "CREATE TABLE w.elses (id int, a int)", "CREATE SEQUENCE w.elses_s", "CREATE TYPE w.elses_e AS ENUM ('x')",

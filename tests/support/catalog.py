@@ -25,6 +25,7 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.opclasses import OpclassDef
@@ -110,6 +111,14 @@ class MemoryCatalog:
 
     def opclass_by_oid(self, oid: int) -> OpclassDef | None:
         """Return an operator class or family: there are none."""
+        return None
+
+    def collation_named(self, schema: str, name: str) -> CollationDef | None:
+        """Return a collation: there are none."""
+        return None
+
+    def collation_by_oid(self, oid: int) -> CollationDef | None:
+        """Return a collation: there are none."""
         return None
 
     def conversion_named(self, schema: str, name: str) -> ConversionDef | None:

@@ -39,6 +39,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.facts import INT4, INT8, PUBLIC_OID
 from planner.types import SqlType
@@ -88,6 +89,7 @@ MAKERS: Final[dict[str, Callable[[int, str, int], Stored]]] = {
     "configuration": lambda oid, name, _v: ConfigurationDef(**_place(oid, name)),
     "dictionary": lambda oid, name, _v: DictionaryDef(**_place(oid, name), template=1),
     "conversion": lambda oid, name, v: ConversionDef(**_place(oid, name), source=8, target=6, function=4374, default=bool(v % 2)),
+    "collation": lambda oid, name, v: CollationDef(**_place(oid, name), encoding=-1 if v % 2 else 6, collate="C", ctype="POSIX", version=str(v) if v % 3 else None),
     "schema": lambda oid, name, _v: SchemaDef(oid=oid, name=name),
     "role": lambda oid, name, v: RoleDef(oid=oid, name=name, can_login=bool(v % 2)),
     "timeline": lambda oid, name, _v: TimelineDef(oid=oid, name=name),
