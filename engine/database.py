@@ -93,6 +93,7 @@ from pgwire.framing import Room
 from pgwire.turns import Turns
 from planner.catalog import DatabaseDef, TimelineDef
 from planner.query import OutputColumn
+from txn import huge_values
 from txn.coordinator import TxnOptions
 from txn.durable import StorageConfig
 from txn.errors import DamagedFile, Fenced, OnlyRead
@@ -154,6 +155,7 @@ class Database:
         self.sessions: dict[int, Connection] = {}
         self.virtual = VirtualCatalog(self)
         store.look_for_huge(lambda: release.met_long)
+        huge_values.mind = release.mind
         store.on_forgetting(
             lambda: forgetting(self),
             lambda: [change for space in self.spaces for change in space.history.kept],

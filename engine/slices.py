@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Final, TypeVar
 
 from engine.loop.strands import turn
@@ -28,6 +28,17 @@ def rows_at_once(items: Sequence[object]) -> int:
         width += len(one)
         one = one[-1]
     return min(SLICE_ROWS, max(SLICE_CELLS // max(width, 1), 1))
+
+
+def given_way(work: Generator[None, None, T]) -> T:
+    """Return what work in slices comes to; others run in between where the code is open."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+        give_way()
 
 
 async def in_slices(items: Sequence[T], work: Callable[[Sequence[T]], Iterable[U]]) -> list[U]:

@@ -18,14 +18,14 @@ import math
 from array import array
 from collections.abc import Callable, Generator, Iterable, Sequence
 from decimal import Context, Decimal
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn import huge_values
-from txn.huge_values import has_huge, is_huge, runs_of, shared, shared_slowly
+from txn.huge_values import LONG_LIST, has_huge, is_huge, runs_of, shared, shared_slowly
 from txn.slices import Slice, at_once
 from txn.types import (
     ROW_MARK,
@@ -41,7 +41,11 @@ from txn.types import (
 CELLS_AT_ONCE: Final = 32 << 10
 """Cells that become rows in one call of C, which no other thread interrupts."""
 AT_ONCE: Final = 8192
-"""Values of a column that are made between two yields: numerics take a microsecond each."""
+"""Values of a column that are made between two yields."""
+SLOW_AT_ONCE: Final = 1024
+"""Likewise of kinds that take a microsecond each, and more."""
+PARTS: Final = 64
+"""Times so many values between two turns of the loop, at most."""
 CHUNK_COLUMNS: Final = 1000
 """Columns of a table that are made in one turn of the loop, at most."""
 
@@ -79,6 +83,7 @@ _SIMPLE: dict[str, Any] = {
     "interval": _INTERVAL,
 }
 _VIA_INT64 = frozenset(("time", "timestamp", "timestamptz"))
+_SLOW = frozenset(("decimal", "numeric", "interval", "timetz", "list"))
 _LONG = frozenset(("text", "bytes", "tailed"))
 _DIMS = pa.list_(pa.int32())
 
@@ -89,6 +94,11 @@ NO_TAIL = bytes(4)
 def without_tail(value: bytes) -> bytes:
     """Return what of a ``tailed`` value is compared."""
     return value[: -4 - int.from_bytes(value[-4:], "big")]
+
+
+def at_once_of(type_: PhysicalType) -> int:
+    """Return how many values of a type are converted in one call."""
+    return SLOW_AT_ONCE if type_.kind in _SLOW else AT_ONCE
 
 
 def arrow_type(type_: PhysicalType) -> Any:
@@ -205,6 +215,28 @@ def nested(elements: Sequence[Any], dims: Sequence[int]) -> tuple[Any, ...]:
     for size in reversed(dims[1:]):
         level = [tuple(level[i : i + size]) for i in range(0, len(level), size)]
     return tuple(level)
+
+
+def _flattened(
+    value: tuple[Any, ...], element: PhysicalType
+) -> Generator[None, None, tuple[tuple[int, ...], Sequence[Any]]]:
+    """As ``flatten_list``, some elements between two yields where a value of several dimensions has many; ValueError as there."""
+    if not value or not _is_nested(value[0], element) or len(value) * len(value[0]) <= AT_ONCE:
+        return flatten_list(value, element)
+    inner_sizes, _ = yield from _flattened(value[0], element)
+    flat: list[Any] = []
+    yielded = 0
+    for inner in value:
+        if not _is_nested(inner, element) or len(inner) != len(value[0]):
+            raise ValueError("a multidimensional array must be rectangular")
+        sizes, items = yield from _flattened(inner, element)
+        if sizes != inner_sizes:
+            raise ValueError("a multidimensional array must be rectangular")
+        flat += items
+        if len(flat) - yielded > AT_ONCE:
+            yielded = len(flat)
+            yield
+    return (len(value), *inner_sizes), flat
 
 
 def _companion(value: tuple[Any, ...], sizes: tuple[int, ...]) -> list[int] | None:
@@ -325,19 +357,24 @@ def _list_arrays_slowly(values: Sequence[Any], type_: PhysicalType) -> Generator
     if element is None:
         raise ValueError("a list type needs an element type")
     offsets: list[int | None] = []
-    flat: list[Any] = []
+    flat: Any = []
     dims: list[list[int] | None] = []
     for value in values:
         if value is None:
             offsets.append(None)
             dims.append(None)
             continue
-        sizes, elements = flatten_list(value, element)
+        sizes, elements = yield from _flattened(value, element)
         offsets.append(len(flat))
-        flat.extend(elements)
         dims.append(_companion(value, sizes))
-        if len(elements) > AT_ONCE:
-            yield
+        if len(values) == 1:
+            flat = elements
+        elif len(elements) <= AT_ONCE:
+            flat += elements
+        else:
+            for start in range(0, len(elements), AT_ONCE):
+                flat += elements[start : start + AT_ONCE]
+                yield
     offsets.append(len(flat))
     items = yield from _to_arrow_slowly(flat, element)
     lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, type=arrow_type(type_))
@@ -346,10 +383,11 @@ def _list_arrays_slowly(values: Sequence[Any], type_: PhysicalType) -> Generator
 
 def column_arrays(values: Sequence[Any], column: ShardColumn) -> list[Any]:
     """Return the arrays of ``column_fields(column)`` for the column's values (see ``to_arrow``)."""
-    return at_once(_column_arrays_slowly(values, column))
+    return at_once(column_arrays_slowly(values, column))
 
 
-def _column_arrays_slowly(values: Sequence[Any], column: ShardColumn) -> Generator[None, None, list[Any]]:
+def column_arrays_slowly(values: Sequence[Any], column: ShardColumn) -> Generator[None, None, list[Any]]:
+    """Do what ``column_arrays`` does, some values between two yields."""
     if column.type.kind == "list":
         return list((yield from _list_arrays_slowly(values, column.type)))
     return [(yield from _to_arrow_slowly(values, column.type))]
@@ -359,12 +397,15 @@ def _to_arrow_slowly(values: Sequence[Any], type_: PhysicalType) -> Generator[No
     """Do what ``to_arrow`` does, some values between two yields: a list may have very many elements."""
     if len(values) == 1 and type(values[0]) is str and is_huge(values[0]) and type_.kind == "text":
         return (yield from shared_slowly(values[0], arrow_type(type_)))
-    if len(values) <= AT_ONCE:
+    step = at_once_of(type_)
+    if len(values) <= step:
         return to_arrow(values, type_)
     made = []
-    for start in range(0, len(values), AT_ONCE):
-        made.append(to_arrow(values[start : start + AT_ONCE], type_))
-        yield
+    pause = Slice(PARTS, look=1)
+    for start in range(0, len(values), step):
+        made.append(to_arrow(values[start : start + step], type_))
+        if pause.over():
+            yield
     return pa.concat_arrays(made)
 
 
@@ -409,7 +450,7 @@ def _run_to_table(
         values = [row[at] if at < len(row) else missing for row in rows]
         if divide and column.type.kind in _LONG and has_huge(values):
             return None
-        arrays += yield from _column_arrays_slowly(values, column)
+        arrays += yield from column_arrays_slowly(values, column)
     arrays.append(int64_array(row_ids))
     arrays.append(int64_array(begins))
     return pa.Table.from_arrays(arrays, schema=table_schema(spec.columns))
@@ -481,7 +522,11 @@ def _lists_to_python(column: Any, type_: PhysicalType, dims: Any) -> list[Any]:
         raise ValueError("a list type needs an element type")
     starts = column.offsets.to_pylist()
     base = starts[0] if starts else 0
-    items = to_python(column.values.slice(base, (starts[-1] if starts else 0) - base), element)
+    end = starts[-1] if starts else 0
+    items: list[Any] = []
+    step = at_once_of(element)
+    for at in range(base, end, step):  # a thread holds the interpreter for one such call
+        items += to_python(column.values.slice(at, min(step, end - at)), element)
     shapes = [None] * len(column) if dims is None else dims.to_pylist()
     valid = column.is_valid().to_pylist()
     out: list[Any] = []
@@ -489,10 +534,22 @@ def _lists_to_python(column: Any, type_: PhysicalType, dims: Any) -> list[Any]:
         if not ok:
             out.append(None)
             continue
-        flat = items[starts[i] - base : starts[i + 1] - base]
+        start, stop = starts[i] - base, starts[i + 1] - base
+        flat = items[start:stop] if stop - start < LONG_LIST else _tuple_of(items, start, stop)
         shape = shapes[i]
         out.append(tuple(flat) if shape is None else _shape(flat, shape))
     return out
+
+
+def _tuple_of(items: list[Any], start: int, stop: int) -> tuple[Any, ...]:
+    """Return ``tuple(items[start:stop])``, made of pieces: a thread lets others have the interpreter between two of them."""
+    steps = range(start, stop, AT_ONCE)
+    return tuple(chain.from_iterable(items[at : min(at + AT_ONCE, stop)] for at in steps))
+
+
+def has_long(column: Any) -> bool:
+    """Tell whether a pyarrow list array has a value of so many elements that it is made in a thread."""
+    return len(column.values) > LONG_LIST and (pc.max(pc.list_value_length(column)).as_py() or 0) > LONG_LIST
 
 
 def joined(tables: Sequence[Any]) -> Any:

@@ -25,7 +25,7 @@ encoded fails that transaction alone and a batch is put together without touchin
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from decimal import Decimal
 from struct import Struct
 from typing import Any
@@ -58,6 +58,8 @@ CHUNK_VALUES = 20_000  # values of rows that are
 SHORT_SCHEMA = 200  # changes and columns of schemas that are
 FEW_OPS = 4  # are not weighed
 PIECE_BYTES = 1 << 20  # of a write set that is encoded slowly, about
+LONG_ARRAY = 2048  # items of an array that is encoded in pieces: of numerics a millisecond or two
+ARRAY_STEP = 256  # items encoded between two looks at the clock
 _NO_TS = Timestamp(0)
 Piece = bytes | memoryview
 
@@ -122,8 +124,10 @@ def disk_value(value: Any) -> Any:
     return value
 
 
-_SPECIAL = frozenset((Decimal, tuple, BoundedArray))
+_ARRAYS = frozenset((tuple, BoundedArray))
+_SPECIAL = _ARRAYS | {Decimal}
 _LOOKED_AT = _SPECIAL | {bytes}
+_WEIGHED = _ARRAYS | {str, bytes}
 
 
 def _same_on_disk(values: Row) -> bool:
@@ -155,10 +159,38 @@ def _disk_schema(change: SchemaChange) -> SchemaChange:
     return change if change.spec is None else _replace(change, spec=_disk_spec(change.spec))
 
 
+def _items(value: Any) -> int:
+    """Return about how many items an array has, in all dimensions."""
+    count = len(value)
+    while count and value[0].__class__ is tuple:
+        value = value[0]
+        count *= len(value)
+    return count
+
+
+def _is_long(value: Any) -> bool:
+    """Tell whether a value is an array that is encoded in pieces."""
+    return value.__class__ in _ARRAYS and _items(value) > LONG_ARRAY
+
+
 def encode_write_set(writes: WriteSet) -> bytes:
     """Encode a write set, its timestamp aside. Raises TypeError for a value outside the value domain."""
+    return _encode(writes) if _is_plain(writes) else _encode_mapped(writes)
+
+
+def encode_at_once(writes: WriteSet) -> bytes | None:
+    """As ``encode_write_set``; None, with nothing done, where an array takes long: ``encode_write_set_slowly``."""
     if _is_plain(writes):
         return _encode(writes)
+    for shard in writes.shards:
+        for op in shard.ops:
+            for value in op.values or ():
+                if value.__class__ in _ARRAYS and _items(value) > LONG_ARRAY:
+                    return None
+    return _encode_mapped(writes)
+
+
+def _encode_mapped(writes: WriteSet) -> bytes:
     disk = WriteSet(
         txn=writes.txn,
         ts=_NO_TS,
@@ -200,7 +232,12 @@ def is_short(writes: WriteSet) -> bool:
         values += sum(map(len, rows))
         if values > CHUNK_VALUES:
             return False
-        size += sum([len(v) for row in rows for v in row if v.__class__ is str or v.__class__ is bytes])
+        weighed = [v for row in rows for v in row if v.__class__ in _WEIGHED]
+        arrays = [v for v in weighed if v.__class__ in _ARRAYS]
+        values += sum(map(_items, arrays))
+        if values > CHUNK_VALUES:
+            return False
+        size += sum(map(len, weighed))
     return size <= PIECE_BYTES
 
 
@@ -225,13 +262,16 @@ def _op_pieces(op: RowOp) -> Iterator[Piece | None]:
     """Yield what an operation is encoded to, and None between steps of a millisecond that give nothing yet."""
     values = op.values
     for value in values or ():
-        if (value.__class__ is str or value.__class__ is bytes) and len(value) >= SHARED_BYTES:
+        if value.__class__ in _WEIGHED and (len(value) >= SHARED_BYTES or _is_long(value)):
             break  # ``is_huge``, without a call for each value of a large commit
     else:
         yield _encode(_disk_op(op))
         return
     yield _array_head(3) + _encode(op.row_id) + _encode(op.replaced) + _array_head(len(values or ()))
     for value in values or ():
+        if _is_long(value):
+            yield from (yield from _array_pieces(value))
+            continue
         if not is_huge(value) or disk_value(value) is not value:
             yield _encode(disk_value(value))
             continue
@@ -246,6 +286,33 @@ def _op_pieces(op: RowOp) -> Iterator[Piece | None]:
         content = memoryview(bytes_of(value))
         yield (b"\xdb" if type(value) is str else b"\xc6") + len(content).to_bytes(4, "big")
         yield content
+
+
+def _array_pieces(value: Any) -> Generator[None, None, list[bytes]]:
+    """Return the pieces that a long array is encoded to, a millisecond's work between two yields; nested arrays are taken apart where they are long, too."""
+    if type(value) is BoundedArray:
+        items = yield from _array_pieces(tuple(value))
+        return _extension(_EXT_BOUNDED, [b"\x92" + _encode(disk_value(value.lows)), *items])
+    pieces = [_array_head(len(value))]
+    pause = Slice(LONG_ARRAY // ARRAY_STEP, look=1)
+    nested = bool(value) and type(value[0]) is tuple
+    step = max(ARRAY_STEP // max(_items(value[0]), 1), 1) if nested else ARRAY_STEP
+    for at in range(0, len(value), step):
+        part = value[at : at + step]
+        if nested and _is_long(part[0]):
+            pieces += yield from _array_pieces(part[0])
+        else:
+            pieces.append(b"".join([_encode(disk_value(item)) for item in part]))
+        if pause.over():
+            yield
+    return _extension(_EXT_TUPLE, pieces)
+
+
+def _extension(code: int, pieces: list[bytes]) -> list[bytes]:
+    """Return pieces as those of one MessagePack extension."""
+    size = sum(map(len, pieces))
+    head = b"\xc8" + size.to_bytes(2, "big") if size < 1 << 16 else b"\xc9" + size.to_bytes(4, "big")
+    return [head + bytes((code,)), *pieces]
 
 
 def _in_pieces(encoded: Iterable[Piece | None]) -> Iterator[Piece]:

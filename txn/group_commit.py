@@ -34,6 +34,7 @@ import msgspec
 from txn.encode import (
     FEW_OPS,
     Piece,
+    encode_at_once,
     encode_entry,
     encode_write_set,
     encode_write_set_slowly,
@@ -207,12 +208,12 @@ class Committer:
             entries += self.weigh(writes)
         member = _Member(validate, writes, oracle, b"", future, refused, at=at, entries=entries)
         if not huge and ((size <= FEW_OPS and not writes.schema) or is_short(writes)):
-            member.data = data = encode_write_set(writes)
-            if len(data) <= SPILL_BYTES or self.spill is None:
+            data = encode_at_once(writes)
+            if data is not None and (len(data) <= SPILL_BYTES or self.spill is None):
+                member.data = data
                 self._enqueue(member)
                 return future
-            del data
-            member.data = b""  # there are huge values, which are copied no more than this once
+            del data  # there are huge values, which are copied no more than this once, or long arrays
         self._encoding[writes.txn] = member  # before its first step: it may be withdrawn at once
         task = self._loop.create_task(self._prepare(member, writes))
         self._preparing.add(task)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from array import array
 from codecs import getincrementaldecoder
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from mmap import mmap
 from typing import Any, Final
 
@@ -19,6 +19,10 @@ from txn.types import Row
 SHARED_BYTES: Final = 1 << 20
 met = False
 """Whether a value of so much has come out of a column."""
+LONG_LIST: Final = 4096
+"""Elements of a list from which on it is made apart from others, and minded."""
+mind: Callable[[Any], Any] = id
+"""Told of long lists that were read, on the event loop: whoever has the loop frees them piece by piece once nobody has them any more."""
 SLOW_BYTES: Final = 4 << 20
 """Bytes of a value from which on reading it from a part is worth steps: two milliseconds."""
 
@@ -30,6 +34,13 @@ _utf8.restype = ctypes.c_void_p
 def is_huge(value: Any) -> bool:
     """Tell whether a value is one of those."""
     return (type(value) is bytes or type(value) is str) and len(value) >= SHARED_BYTES
+
+
+def minded(row: Row) -> None:
+    """Mind the long lists of a row that was read."""
+    for value in row:
+        if isinstance(value, tuple) and len(value) > LONG_LIST:
+            mind(value)
 
 
 def has_huge(values: Sequence[str | bytes | None]) -> bool:

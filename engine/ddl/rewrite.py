@@ -22,6 +22,7 @@ from engine.connection.pieces import FEW_BYTES, cut_rows
 from engine.ddl.keys import building_indexes
 from engine.eager import settle
 from engine.routines.acting import acting_as
+from engine.slices import given_way
 from engine.writes.shape import TableShape, bound_check, table_layout
 from pgwire.codecs.sizes import Measure, measure_of
 from pgwire.give_way import give_way, openly
@@ -29,7 +30,7 @@ from pgwire.release import let_go
 from planner.catalog import ConstraintDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
-from txn.columns import column_arrays, column_fields
+from txn.columns import column_arrays_slowly, column_fields
 from txn.types import Row, ShardColumn, ShardId
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ async def batches_of(relation: RelationDef, rows: Sequence[Row]) -> AsyncIterato
 def _arrays(columns: Sequence[ShardColumn], rows: Sequence[Row]) -> list[Any]:
     made: list[Any] = []
     for column in columns:
-        made += column_arrays([row[column.attnum - 1] for row in rows], column)
+        made += given_way(column_arrays_slowly([row[column.attnum - 1] for row in rows], column))
         give_way()
     return made
 

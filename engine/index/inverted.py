@@ -29,7 +29,7 @@ from engine.index.candidates import FEW_ROWS, CandidateScan, Request, index_key,
 from engine.index.computed_keys import holds_rows_of
 from pgwire.codecs import hstore
 from pgwire.codecs.tsquery import Word, unpack
-from pgwire.give_way import paced
+from pgwire.give_way import give_way, paced, paced_iter
 from planner.builtins.extension_trigrams import DEFAULTS, SIMILARITY, threshold
 from planner.builtins.session import EvalSession
 from planner.builtins.trigrams import of_pattern, trigrams
@@ -62,6 +62,8 @@ _ORDER: Final = (
 """Which condition is served where several could be: few rows have all of some values, many have a key."""
 _ONE: Final = ("all", "equal", "all keys", "text", "pattern", "pairs")
 
+COUNTED: Final = 32
+"""Entries whose rows are counted between two looks at the clock."""
 MAX_ENTRIES: Final = 500
 """A value with more entries than this is looked for by a scan."""
 
@@ -196,12 +198,18 @@ def wanted_entries(mode: EntryMode, kind: str, value: Any) -> list[Key] | None:
         return None if isinstance(value, Decimal) and value.is_nan() else [(value,)]
     if kind != "elements":
         return [(entry,) for entry in document_entries(kind, value)] or None
-    elements = list(flat(value))
-    kept = [v for v in elements if v is not None]
-    if any(isinstance(v, Decimal) and v.is_nan() for v in kept):
-        return None
-    keys: list[Key] = [(v,) for v in dict.fromkeys(kept)]
-    if mode == "within" or (mode == "equal" and not elements):
+    met: dict[Any, None] = {}
+    empty = True
+    for v in paced_iter(flat(value)):
+        empty = False
+        if isinstance(v, Decimal) and v.is_nan():
+            return None
+        if v is not None:
+            met[v] = None
+            if len(met) >= MAX_ENTRIES and mode in _ONE:
+                break  # any of them will do
+    keys: list[Key] = [(v,) for v in paced_iter(met)]
+    if mode == "within" or (mode == "equal" and empty):
         keys.append((None,))
     if mode == "any":
         return keys  # none: nothing overlaps with it
@@ -242,7 +250,10 @@ class EntriesScan(CandidateScan):
         if not keys:
             return None if keys is None else []
         keys = keys[:MAX_ENTRIES]
-        counts = txn.count_entries(self.shard, self.index, keys)
+        counts: list[int] = []
+        for start in range(0, len(keys), COUNTED):
+            counts += txn.count_entries(self.shard, self.index, keys[start : start + COUNTED])
+            give_way()
         rows = min(counts)
         if rows > max(FEW_ROWS, txn.stats(self.shard).rows // 4):
             return None

@@ -8,7 +8,7 @@ scale where the SQL type has no typmod, so there the Arrow type itself decides.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,11 +18,8 @@ from pgwire.give_way import give_way, paced
 from pgwire.long_arrays import tupled_part
 from pgwire.release import release
 from planner.types import SqlType
-from txn.columns import to_python
+from txn.columns import at_once_of, to_python
 from txn.types import PhysicalType
-
-PIECE: Final = 8192
-"""Elements of lists that become values between two looks at the clock."""
 
 
 def result_physical_type(arrow: Any, type_: SqlType) -> PhysicalType:
@@ -51,12 +48,13 @@ def rows_of(batch: Any, types: Sequence[SqlType]) -> list[tuple[Any, ...]]:
 
 def _values(column: Any, type_: PhysicalType) -> list[Any]:
     """Return a column's values; those of lists, one of which may have millions of elements, piece by piece."""
-    if type_.kind != "list" or type_.element is None or len(column.values) <= PIECE:
+    if type_.kind != "list" or type_.element is None or len(column.values) <= at_once_of(type_.element):
         return to_python(column, type_)
     elements: list[Any] = []
     flat = column.flatten()  # without those of NULLs
-    for start in range(0, len(flat), PIECE):
-        elements += to_python(flat.slice(start, PIECE), type_.element)
+    piece = at_once_of(type_.element)
+    for start in range(0, len(flat), piece):
+        elements += to_python(flat.slice(start, piece), type_.element)
         give_way()
     lists: list[Any] = []
     at = 0

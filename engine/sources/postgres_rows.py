@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from engine.catalog.physical import shard_column
+from engine.slices import given_way
 from engine.sources import pgoutput
 from engine.sources.changes import UNCHANGED, TableChanges, primary_key
 from engine.sources.pgoutput import lsn_text
@@ -23,7 +24,7 @@ from pgwire.codecs.copy_lines import CopyRows
 from pgwire.codecs.errors import DataError
 from planner.catalog import RelationDef
 from planner.errors import SqlError
-from txn.columns import column_arrays, column_fields
+from txn.columns import column_arrays_slowly, column_fields
 from txn.types import Key, Row, ShardColumn
 
 SLICE_ROWS: Final = 2000
@@ -155,7 +156,7 @@ class SnapshotRows:
             rows = self._table.reader.rows(decoded.rows[start : start + SLICE_ROWS], self._where)
             arrays: list[Any] = []
             for column in columns:
-                arrays += column_arrays([row[column.attnum - 1] for row in rows], column)
+                arrays += given_way(column_arrays_slowly([row[column.attnum - 1] for row in rows], column))
             self._counted(len(rows))
             self._line += len(rows)
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)

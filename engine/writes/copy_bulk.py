@@ -23,6 +23,7 @@ import pyarrow as pa
 from engine import accounts
 from engine.catalog.physical import shard_column
 from engine.connection.pieces import FEW_BYTES
+from engine.slices import given_way
 from engine.writes.copy_conditions import Conditions
 from engine.writes.copy_rows import RowLoader
 from pgwire.codecs.copy_columns import ColumnReader, PlainSplitter, column_reader
@@ -30,7 +31,7 @@ from pgwire.codecs.copy_lines import CopyDecoder, LineDecoder
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import openly
-from txn.columns import column_arrays, column_fields
+from txn.columns import column_arrays, column_arrays_slowly, column_fields
 from txn.types import Row, ShardColumn
 
 SLICE_BYTES: Final = 2 << 10  # read row by row between two turns of the loop: some 0.1 ms of short rows
@@ -80,11 +81,17 @@ def row_batches(columns: Sequence[ShardColumn], rows: list[Row]) -> Iterator[Any
         start = stop + 1
         arrays: list[Any] = []
         for column in columns:
-            arrays += column_arrays([row[column.attnum - 1] for row in some], column)
+            arrays += given_way(column_arrays_slowly([row[column.attnum - 1] for row in some], column))
         some.clear()
         batches = [pa.RecordBatch.from_arrays(arrays, schema=schema)]
         arrays.clear()
         yield batches.pop()
+
+
+def _each(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches on the event loop, each made as open code."""
+    while (batch := openly(next, batches, None)) is not None:
+        yield batch
 
 
 class BulkLoad:
@@ -134,7 +141,7 @@ class BulkLoad:
 
         Raises what the careful path raises, with the same CONTEXT; the load is dead then.
         """
-        for batch in row_batches(self._columns, first):
+        for batch in _each(row_batches(self._columns, first)):
             yield batch
             await asyncio.sleep(0)
         rest = self._careful_stream() if self._by_column is None else self._column_stream(self._by_column)
@@ -142,7 +149,7 @@ class BulkLoad:
             handed = [batch]
             del batch
             yield handed.pop()
-        for batch in row_batches(self._columns, openly(self._loader.finish, self._decoder)):
+        for batch in _each(row_batches(self._columns, openly(self._loader.finish, self._decoder))):
             yield batch
 
     # -- row by row --------------------------------------------------------------------------------
@@ -164,11 +171,11 @@ class BulkLoad:
                 at = end
                 if len(pending) >= BATCH_ROWS or size > BATCH_BYTES:
                     size = 0
-                    for batch in row_batches(self._columns, pending):
+                    for batch in _each(row_batches(self._columns, pending)):
                         yield batch
                     pending = []
                 await asyncio.sleep(0)
-        for batch in row_batches(self._columns, pending):
+        for batch in _each(row_batches(self._columns, pending)):
             yield batch
 
     async def _careful(self, blocks: list[bytes]) -> AsyncIterator[Any]:
@@ -183,7 +190,7 @@ class BulkLoad:
                 end = at + self._slice_bytes()
                 rows = openly(self._loader.feed, self._decoder, data[at:end])
                 at = end
-                for batch in row_batches(self._columns, rows):
+                for batch in _each(row_batches(self._columns, rows)):
                     handed = [batch]
                     del batch
                     yield handed.pop()

@@ -22,12 +22,12 @@ import pyarrow as pa
 from engine.catalog.physical import shard_column
 from engine.connection.pieces import FEW_BYTES
 from engine.connection.rows import RowBatch, RowStream
-from engine.slices import pause, rows_at_once
+from engine.slices import given_way, pause, rows_at_once
 from engine.writes.shape import OF_ROWS
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import give_way, openly
 from pgwire.release import let_go
-from txn.columns import as_stored, column_arrays, column_fields
+from txn.columns import as_stored, column_arrays_slowly, column_fields
 from txn.types import Row
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class BulkSource:
             size += openly(getattr, batch, "nbytes")
             if count > limit or size > FEW_BYTES:
                 return None
-        return [row for batch in self._first for row in self.values(batch)]
+        return [row for batch in self._first for row in openly(self.values, batch)]
 
     async def batches(self) -> AsyncIterator[Any]:
         """Yield all rows as Arrow batches of the table's columns, up to one that is refused (``raise_refused``)."""
@@ -146,7 +146,7 @@ class BulkSource:
                     break
             arrays: list[Any] = []
             for column in self._columns:
-                arrays += column_arrays([row[column.attnum - 1] for row in rows], column)
+                arrays += given_way(column_arrays_slowly([row[column.attnum - 1] for row in rows], column))
                 give_way()
             made.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
             let_go(values, rows)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from engine.catalog.physical import physical_type
+from pgwire.give_way import paced
 from planner.catalog import ColumnDef
 from planner.errors import SqlError
 from planner.typefacts import MAX_DECIMAL_PRECISION
@@ -66,7 +67,7 @@ def _of(physical: PhysicalType, name: str) -> Refuse | None:
 
 def _all_elements(element: Refuse, value: Any) -> None:
     if isinstance(value, tuple):
-        for item in value:
+        for item in paced(value):
             _all_elements(element, item)
     else:
         element(value)

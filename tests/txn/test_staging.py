@@ -437,7 +437,7 @@ def test_one_row_with_a_huge_value_is_encoded_piece_by_piece() -> None:
             else:
                 (row,) = await now(txn.lookup(SHARD, BY_K, [(2,)]))
                 await now(txn.update(SHARD, [(row.row_id, (2, 21, text))]))
-            with mock.patch.object(group_commit, "encode_write_set", at_once):
+            with mock.patch.object(group_commit, "encode_at_once", at_once):
                 await now(txn.commit())
         reader = store.begin(read_only=True)
         (row,) = await now(reader.lookup(SHARD, BY_K, [(2,)]))

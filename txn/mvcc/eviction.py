@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from sys import getrefcount
 from typing import Final
 
+from txn.mvcc.departing import leave, leave_inverted
 from txn.mvcc.generation import Generation
 from txn.mvcc.hotlog import Segment
-from txn.mvcc.keys import but
 from txn.mvcc.vacuum import drop_versions, unlink, vacuum_row
 from txn.mvcc.version import Version
 from txn.slices import Slice, free
@@ -47,8 +47,7 @@ def evict_segment(generation: Generation, segment: Segment, watermark: int) -> I
             continue
         if head is version:
             del generation.rows[row_id]
-            for index in generation.indexes.values():
-                index.discard(index.make.of_row(generation.padded(version.values or ())), row_id)
+            leave(generation, row_id, generation.padded(version.values or ()))
             continue
         newer = head
         while newer.older is not None and newer.older is not version:
@@ -113,11 +112,12 @@ def _forget(generation: Generation, row_id: RowId, version: Version) -> None:
     values = generation.padded(version.values)
     kept = [generation.padded(v.values) for v in generation.chain(row_id) if v.values is not None]
     for index in generation.indexes.values():
-        of_row = index.make.of_row
-        key = of_row(values)
-        others = [of_row(other) for other in kept]
-        if key not in others:
-            index.discard(but(key, others), row_id)
+        if index.make.long is None:
+            of_row = index.make.of_row
+            key = of_row(values)
+            if key not in [of_row(other) for other in kept]:
+                index.discard(key, row_id)
+    leave_inverted(generation, row_id, values, kept)
 
 
 def dismantle(generation: Generation) -> Iterator[None]:

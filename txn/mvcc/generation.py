@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Container, Generator, Iterable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from txn.errors import DamagedFile
 from txn.mvcc.hotlog import IN_PART, HotLog, Segment
@@ -62,6 +62,14 @@ class Padding:
         return values + self._missing[len(values) :]
 
 
+class Departure(NamedTuple):
+    """A row that leaves memory and has, or had, very many keys in some indexes (``departing``)."""
+
+    row_id: RowId
+    values: Row
+    indexes: list[HotIndex]
+
+
 class Generation:
     """Hot rows, hot indexes and parts of a shard between two TRUNCATEs.
 
@@ -71,10 +79,11 @@ class Generation:
     superseded up to then may be missing in the garbage queue, because it left memory with a flush. ``newest_part``: no row of
     a part began later than the first one of that part did. ``upkeep``: a job of upkeep runs. ``bulk_ended``: when rows last ended
     many at once, which left no trace in the garbage queue. ``flushed``: the segments, and how far, of the flush under way.
+    ``departing``: rows whose many keys are being taken out of inverted indexes.
     """
 
     __slots__ = (
-        "bulk_ended", "damage", "flush_cut", "flush_ended", "flushed", "flushing", "garbage", "history", "history_until", "index_views", "indexes", "key_makers",
+        "bulk_ended", "damage", "departing", "flush_cut", "flush_ended", "flushed", "flushing", "garbage", "history", "history_until", "index_views", "indexes", "key_makers",
         "last_change", "log", "newest_part", "next_row_id", "number", "padding", "parts", "pinned", "purged_until", "reader_padding",
         "resident", "resident_history", "rows", "shard", "spec", "upkeep",
     )  # fmt: skip
@@ -98,6 +107,7 @@ class Generation:
         self.newest_part = 0
         self.resident = 0
         self.resident_history = False
+        self.departing: deque[Departure] = deque()
         self.flushing = False
         self.pinned = 0
         self.upkeep = False
@@ -162,7 +172,7 @@ class Generation:
                 if values is None:
                     continue
                 if inverted:
-                    if version is head and version.older is None and row_id != index.entering:
+                    if version is head and version.older is None and index.is_settled(row_id):
                         found[row_id] = version  # type: ignore[index]  # whose entry it is: its keys, which may be very many, are not made
                         hit = True
                         continue
@@ -202,7 +212,7 @@ class Generation:
             version = at(head, ts)
             if version is None or version.values is None or id(version) in judged:
                 continue
-            if version is head and version.older is None and row_id != index.entering:
+            if version is head and version.older is None and index.is_settled(row_id):
                 continue
             values = self.padded(version.values)
             value = values[long.position]

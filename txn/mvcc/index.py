@@ -50,7 +50,7 @@ class _Making:
 class HotIndex:
     """One index of one shard over its hot versions."""
 
-    __slots__ = ("_entered", "_order", "definition", "entering", "entries", "make")
+    __slots__ = ("_entered", "_order", "definition", "entering", "entries", "leaving", "make")
 
     def __init__(self, make: KeyMaker, definition: ShardIndex) -> None:
         self.definition = definition
@@ -60,6 +60,8 @@ class HotIndex:
         self._entered: IndexKey = None
         self.entering = -1
         """The row that is entered ahead of its version, if any."""
+        self.leaving: dict[int, int] = {}
+        """Rows some of whose entries are those of versions that have gone (``departing``), and how often."""
 
     def add(self, key: IndexKey, row_id: int) -> None:
         """Enter a row under a key, or under each of a frozenset of them. Idempotent."""
@@ -101,6 +103,10 @@ class HotIndex:
     def settle(self) -> None:
         """The row that was entered ahead has its version."""
         self._entered, self.entering = None, -1
+
+    def is_settled(self, row_id: int) -> bool:
+        """Tell whether the entries of a row are those of its versions, so that one that has a single version has all of them."""
+        return row_id != self.entering and row_id not in self.leaving
 
     def discard(self, key: IndexKey, row_id: int) -> None:
         """Remove an entry if it is there, or each of a frozenset of keys."""
@@ -221,7 +227,7 @@ class BuildingIndex(HotIndex):
     def finished(self, definition: ShardIndex) -> HotIndex:
         """Return the index that takes over the entries."""
         index = HotIndex(self.make, definition)
-        index.entries, index._order = self.entries, self._order
+        index.entries, index._order, index.leaving = self.entries, self._order, self.leaving
         return index
 
 

@@ -21,9 +21,9 @@ from txn.types import Row
 if TYPE_CHECKING:
     from txn.mvcc.keys import KeyMaker
 
-AT_ONCE: Final = 512
+AT_ONCE: Final = 128
 """Keys that are made or entered between two looks at the clock."""
-PARTS: Final = 16
+PARTS: Final = 64
 """Times so many between two turns of the loop, at most."""
 LONG: Final = 4096
 """Elements of an array, or characters and bytes of a document, from which on its keys are made in slices."""
@@ -55,6 +55,14 @@ class LongValues:
             keys = yield from gathered(self._each(value))
             self.known[id(value)] = (value, keys)
             yield
+
+    def keys(self, row: Row) -> Slowly:
+        """Return the keys of a row, made a slice between two yields, and kept by nobody else."""
+        value = row[self.position]
+        if value is None:
+            return frozenset()
+        known = self.known.get(id(value))
+        return known[1] if known is not None else (yield from gathered(self._each(value)))
 
     def has(self, row: Row) -> bool:
         """Tell whether the keys of a row have been made."""

@@ -8,16 +8,16 @@ An index entry goes with the last version of the chain that has its key.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from time import perf_counter
 from typing import Final
 
+from txn.mvcc.departing import leave, leave_inverted
 from txn.mvcc.generation import Garbage, Generation
 from txn.mvcc.hotlog import IN_PART
-from txn.mvcc.keys import but
-from txn.mvcc.many_keys import LongValues, held, longs_of
+from txn.mvcc.keys import KeyMaker
+from txn.mvcc.many_keys import is_long
 from txn.mvcc.version import Version, at
-from txn.slices import SLICE_S
+from txn.slices import LOOK, SLICE_S
 from txn.types import Row, RowId
 
 VACUUM_ROWS: Final = 500
@@ -29,22 +29,19 @@ VACUUM_ENTRIES: Final = 1000
 def drop_some(garbage: Garbage, watermark: int) -> None:
     """Work off the queue's first entries up to ``watermark``, as many as one turn of the loop has time for."""
     left, ends = VACUUM_ENTRIES, perf_counter() + SLICE_S
-    longs_in: dict[Generation, Sequence[LongValues]] = {}
-    for _ in range(VACUUM_ROWS):
+    for count in range(1, VACUUM_ROWS + 1):
         if left <= 0 or not garbage or garbage[0][0] > watermark:
             break
         _ts, generation, row_id, newer = garbage.popleft()
         left -= 1 + len(generation.indexes)
-        try:
-            longs = longs_in[generation]
-        except KeyError:
-            longs = longs_in[generation] = longs_of(generation.indexes.values())
-        if not longs:
-            vacuum(generation, row_id, newer, watermark)
-            continue
-        vacuum_of_many(generation, longs, row_id, newer, watermark)
-        if perf_counter() > ends:
+        vacuum(generation, row_id, newer, watermark)
+        if (has_many_keys(generation) or not count % LOOK) and perf_counter() > ends:
             break
+
+
+def has_many_keys(generation: Generation) -> bool:
+    """Tell whether a row may have many keys in an index."""
+    return any(index.make.long is not None for index in generation.indexes.values())
 
 
 def unlink(version: Version) -> Version | None:
@@ -70,21 +67,21 @@ def vacuum(generation: Generation, row_id: RowId, newer: Version, watermark: int
         drop_versions(generation, row_id, head, older)
 
 
-def vacuum_of_many(
-    generation: Generation, longs: Sequence[LongValues], row_id: RowId, newer: Version, watermark: int
-) -> None:
-    """As ``vacuum``, where versions may have very many keys, which are asked for more than once."""
-    rows = [generation.padded(v.values) for v in generation.chain(row_id) if v.values is not None]
-    with held(longs, *rows) as making:
-        for _ in making:
-            pass
-        vacuum(generation, row_id, newer, watermark)
-
-
 def _same_keys(generation: Generation, newer: Version, older: Version) -> bool:
     """Tell whether two versions have equal keys in every index: then dropping one frees no index entry."""
     a, b = generation.padded(newer.values or ()), generation.padded(older.values or ())
-    return all(i.make.of_row(a) == i.make.of_row(b) for i in generation.indexes.values())
+    return all(_same(i.make, a, b) for i in generation.indexes.values())
+
+
+def _same(make: KeyMaker, a: Row, b: Row) -> bool:
+    """Tell whether rows have equal keys; of very many that is not asked: then they have not."""
+    if make.long is not None:
+        one, other = a[make.long.position], b[make.long.position]
+        if one is other:
+            return True
+        if (one is not None and is_long(one)) or (other is not None and is_long(other)):
+            return False
+    return bool(make.of_row(a) == make.of_row(b))
 
 
 def vacuum_row(generation: Generation, row_id: RowId, watermark: int) -> None:
@@ -100,8 +97,7 @@ def vacuum_row(generation: Generation, row_id: RowId, watermark: int) -> None:
     if keep is head and (keep.values is None or keep.segment == IN_PART):
         del generation.rows[row_id]
         if keep.values is not None:
-            for index in generation.indexes.values():
-                index.discard(index.make.of_row(generation.padded(keep.values)), row_id)
+            leave(generation, row_id, generation.padded(keep.values))
     elif keep.values is None and head is not None:
         # A tombstone at the bottom of a chain says no more than the chain's end does.
         newer = head
@@ -121,17 +117,28 @@ def drop_versions(
         if version.values is not None:
             kept.append(generation.padded(version.values))
         version = version.older
+    inverted = False
     for index in generation.indexes.values():
         of_row = index.make.of_row
+        if index.make.long is not None:
+            inverted = True
+            continue
         keys = [of_row(values) for values in kept]
         version = dropped
         while version is not None:
             if version.values is not None:
                 key = of_row(generation.padded(version.values))
                 if key not in keys:
-                    index.discard(but(key, keys), row_id)
+                    index.discard(key, row_id)
                     keys.append(key)
             version = version.older
+    version = dropped if inverted else None
+    while version is not None:
+        if version.values is not None:
+            values = generation.padded(version.values)
+            leave_inverted(generation, row_id, values, kept)
+            kept.append(values)
+        version = version.older
     while dropped is not None:
         generation.log.drop(dropped)
         dropped = unlink(dropped)

@@ -40,7 +40,7 @@ def validate(generation: Generation) -> None:
     for index in generation.indexes.values():
         for key, ids in index.entries.items():
             for row_id in (ids,) if isinstance(ids, int) else ids:
-                if not any(
+                if row_id not in index.leaving and not any(
                     v.values is not None and under(index.make.of_row(generation.padded(v.values)), key)
                     for v in generation.chain(row_id)
                 ):

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from txn.columns import Getter, RowPlan, column_fields, one_chunk, table_rows, value_getter
+from txn.columns import Getter, RowPlan, column_fields, has_long, one_chunk, table_rows, value_getter
 from txn.encode import decode_spec
 from txn.entries import entry_type
 from txn.errors import (
@@ -39,7 +39,7 @@ from txn.errors import (
     UnknownFormat,
     anew,
 )
-from txn.huge_values import SLOW_BYTES, python_of
+from txn.huge_values import LONG_LIST, SLOW_BYTES, minded, python_of
 from txn.keycodec import KeyCodec
 from txn.persist.checksum import check_file, check_footer
 from txn.persist.location import Blob, Offload
@@ -82,6 +82,7 @@ _CHUNK_ROWS: Final = 4096  # rows turned into tuples between two chances for oth
 _CHUNK_CELLS: Final = (
     32 * _CHUNK_ROWS
 )  # what rows that are read at once have together: freed in a few milliseconds
+LISTS_BYTES: Final = LONG_LIST // 8  # of a column of lists that one may be long in, at least: of booleans
 _TAKE_SHARE: Final = 32  # more than a 32nd of a group wanted: gather by column
 
 
@@ -135,13 +136,17 @@ def index_codec(spec: ShardSpec, index: ShardIndex) -> KeyCodec:
 class RowGroup:
     """A decoded row group: Arrow columns, and functions that read one value of them."""
 
-    __slots__ = ("_getters", "_plan", "_plan_getters", "huge", "nbytes", "table")
+    __slots__ = ("_getters", "_lists", "_plan", "_plan_getters", "huge", "nbytes", "slow", "table")
 
     def __init__(self, table: Any) -> None:
         """``table``: one chunk per column."""
         self.table = table
         self.huge: dict[str, Huge] = _huge_columns(table) if table.nbytes >= SLOW_BYTES else {}
         """Columns with values that are read in steps (``row_slowly``)."""
+        self._lists: list[memoryview] = _long_lists(table) if table.nbytes >= LISTS_BYTES else []
+        """The offsets of columns with lists that are made in a thread."""
+        self.slow = bool(self.huge or self._lists)
+        """Whether there may be rows that take long to be made."""
         self.nbytes: int = table.nbytes
         self._getters: dict[int, Getter] = {}
         self._plan: RowPlan | None = None  # the plan of ``_plan_getters``
@@ -175,6 +180,14 @@ class RowGroup:
         """Tell whether a row has values that are read in steps."""
         return any(offsets[i + 1] - offsets[i] >= SLOW_BYTES for offsets, _data in self.huge.values())
 
+    def elements(self, i: int) -> int:
+        """Return how many elements the lists of a row have, of columns where one has many."""
+        return sum([offsets[i + 1] - offsets[i] for offsets in self._lists])
+
+    def is_slow(self, i: int) -> bool:
+        """Tell whether a row takes long to be made."""
+        return self.is_huge(i) or self.elements(i) > LONG_LIST
+
     def row_slowly(self, i: int, plan: RowPlan) -> Generator[None, None, Row]:
         """As ``row``, a millisecond's work between two yields."""
         values = list(plan.constants)
@@ -200,6 +213,11 @@ class RowGroup:
 
 Huge: TypeAlias = tuple[memoryview, memoryview]
 """The offsets of a column's values, and their bytes."""
+
+
+def _long_lists(table: Any) -> list[memoryview]:
+    lists = [one_chunk(c) for c in table.columns if pa.types.is_list(c.type) and c.nbytes >= LISTS_BYTES]
+    return [memoryview(c.buffers()[1]).cast("i")[c.offset :] for c in lists if has_long(c)]
 
 
 def _huge_columns(table: Any) -> dict[str, Huge]:
@@ -421,7 +439,7 @@ class Part:
     def row(self, position: int, spec: ShardSpec) -> Row | Coroutine[Any, Any, Row]:
         """Return the row padded to ``spec``: at once if its row group is cached, else a coroutine, to be awaited or closed."""
         group = self._cache.get(self.ref.name, position >> self._bits)
-        if group is not None and not (group.huge and group.is_huge(position & self._mask)):
+        if group is not None and not (group.slow and group.is_slow(position & self._mask)):
             return group.row(position & self._mask, self._plan(spec))
         return self._load_row(position, spec)
 
@@ -433,6 +451,10 @@ class Part:
     async def _row(self, group: RowGroup, i: int, plan: RowPlan) -> Row:
         if group.huge and group.is_huge(i):
             return await in_turns(group.row_slowly(i, plan))
+        if group.slow and group.is_slow(i):
+            (row,) = await self._offload(partial(group.taken, [i], plan))
+            minded(row)
+            return row
         return group.row(i, plan)
 
     def rows(self, positions: Sequence[int], spec: ShardSpec) -> list[Row] | Awaitable[list[Row]]:
@@ -445,7 +467,7 @@ class Part:
             group = self._cache.get(self.ref.name, number)
             if group is None:
                 return self._load_rows(positions, spec, by_group)
-            if group.huge:
+            if group.slow:
                 return self._load_rows(positions, spec, by_group)
             groups[number] = group
         if len(positions) * self._plan(spec).width > GATHERED:
@@ -462,10 +484,12 @@ class Part:
             wanted = [positions[i] & self._mask for i in slots]
             if group.huge:
                 found = [await self._row(group, i, plan) for i in wanted]
-            elif (
-                len(wanted) * plan.width > GATHERED
+            elif len(wanted) * plan.width > GATHERED or (
+                group.slow and sum(map(group.elements, wanted)) > LONG_LIST
             ):  # a thousand columns take as long for few rows as for many
                 found = await self._offload(partial(group.taken, wanted, plan))
+                for row in found if group.slow else ():
+                    minded(row)
             else:
                 found = group.rows(wanted, plan)
             for i, row in zip(slots, found, strict=True):
@@ -572,7 +596,11 @@ class Part:
             else:
                 table = await self._offload(partial(self._read, number, columns))
                 for at in range(0, count, step):
-                    yield first + at, await self._offload(partial(table_rows, table.slice(at, step), plan))
+                    rows = await self._offload(partial(table_rows, table.slice(at, step), plan))
+                    for row in rows:
+                        minded(row)
+                    yield first + at, rows
+                    del rows
                 del table
             first += count
 

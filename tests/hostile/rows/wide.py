@@ -34,6 +34,12 @@ def _domains(n: int) -> str:
     )
 
 
+INTO_KEYED = (
+    "INSERT INTO keyed SELECT 1, (SELECT array_agg(x) FROM generate_series(1, <n>) x), (SELECT array_agg(x * 1.5) FROM generate_series(1, <n>) x), "
+    "(SELECT jsonb_agg('k' || x) FROM generate_series(1, <n> / 4) x)"
+)
+
+
 def _row_literal(n: int) -> str:
     """Return the text of a row of ``n`` integers."""
     return "'(" + ",".join(["1"] * n) + ")'"
@@ -294,6 +300,68 @@ ROWS = (
         short=10_000,
         full=100_000,
         answer="10",
+    ),
+    *(
+        Row(
+            name=f"{what} of a row of many keys",
+            sql=sql,
+            setup=(
+                "CREATE TEMP TABLE keyed (id int PRIMARY KEY, a int[], n numeric[], j jsonb)",
+                "CREATE INDEX ON keyed USING gin (a)",
+                "CREATE INDEX ON keyed USING gin (n)",
+                "CREATE INDEX ON keyed USING gin (j)",
+                "CREATE INDEX ON keyed USING gin ((a || 1))",
+                f"{INTO_KEYED} RETURNING id",
+            ),
+            short=10_000,
+            full=40_000,
+        )
+        for what, sql in (
+            ("INSERT", f"{INTO_KEYED.replace('SELECT 1', 'SELECT 2')} RETURNING id"),
+            (
+                "ON CONFLICT",
+                f"{INTO_KEYED} ON CONFLICT (id) DO UPDATE SET a = excluded.a || 7, n = excluded.n || 7",
+            ),
+            (
+                "UPDATE",
+                "UPDATE keyed SET a = a || 5, n = n || 5, j = j || '[5]' RETURNING id; SELECT pg_sleep(0.1)",
+            ),
+            (
+                "MERGE",
+                "MERGE INTO keyed k USING (SELECT 1 x) s ON k.id = s.x WHEN MATCHED THEN UPDATE SET a = a || 5, n = n || 5",
+            ),
+            ("DELETE", "DELETE FROM keyed RETURNING id; SELECT pg_sleep(0.1)"),
+            (
+                "rollback",
+                "BEGIN; UPDATE keyed SET a = a || 5, n = n || 5, j = j || '[5]' RETURNING id; ROLLBACK",
+            ),
+            (
+                "CHECKPOINT",
+                "CHECKPOINT; SELECT pg_sleep(0.1); SELECT id FROM keyed WHERE a @> '{7}' OR n @> '{7}' OR j @> '[7]'",
+            ),
+            ("REINDEX", "REINDEX TABLE keyed; CHECKPOINT; REINDEX TABLE keyed"),
+            ("CREATE INDEX", "CREATE INDEX ON keyed USING gin (n)"),
+            ("the values", "SELECT a, n FROM keyed; CHECKPOINT; SELECT a, n FROM keyed"),
+        )
+    ),
+    Row(
+        name="a row of many dimensions, stored",
+        sql="INSERT INTO nested SELECT array_agg(ARRAY[x, x + 1]) FROM generate_series(1, <n>) x RETURNING a[1:1]; CHECKPOINT; SELECT a[1:1] FROM nested",
+        setup=("CREATE TEMP TABLE nested (a int[])",),
+        short=10_000,
+        full=300_000,
+    ),
+    Row(
+        name="a row of many keys, looked for as a whole",
+        sql="SELECT count(*) FROM keyed WHERE a = (SELECT array_agg(x) FROM generate_series(1, <n>) x)",
+        setup=(
+            "CREATE TEMP TABLE keyed (a int[])",
+            "CREATE INDEX ON keyed USING gin (a)",
+            "INSERT INTO keyed SELECT array_agg(x) FROM generate_series(1, <n>) x",
+        ),
+        short=20_000,
+        full=100_000,
+        answer="1",
     ),
 )
 """The rows of this kind."""

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from tests.support.durable import two_column_spec, write
 from tests.support.physical import TYPES, P, name_of, same, values
+from txn import encode
 from txn.encode import (
     CHUNK_OPS,
     blob_pieces,
     decode_batch,
     decode_spec,
     decode_write_set,
+    encode_at_once,
     encode_batch,
     encode_spec,
     encode_write_set,
@@ -36,6 +38,7 @@ from txn.types import (
     ShardSpec,
     Timestamp,
     TxnId,
+    bounded,
 )
 
 TS = Timestamp(1_700_000_000_000 << 16 | 7)
@@ -157,6 +160,41 @@ def test_huge_values_are_written_from_where_they_lie() -> None:
     places = [pa.py_buffer(piece).address for piece in pieces]
     assert places.count(pa.py_buffer(value).address) == 2
     assert places.count(bytes_of(text).address) == 2
+
+
+NUMBERS = tuple(Decimal(n) / 8 for n in range(30_000))
+LONG_ARRAYS: dict[str, tuple[Any, ...]] = {
+    "numbers": NUMBERS,
+    "with NULLs": (None, *range(20_000), None),
+    "of two dimensions": tuple((n, n + 1) for n in range(20_000)),
+    "of two wide rows": (NUMBERS, NUMBERS),
+    "of three dimensions": tuple(((n, 1), (None, 2)) for n in range(5_000)),
+    "of intervals": tuple((n, 1, 2) for n in range(9_000)),
+    "of small integers": (1,) * 20_000,
+    "with bounds": bounded(tuple(range(20_000)), (-3,)),
+    "with bounds, of two dimensions": bounded(tuple((n, n) for n in range(20_000)), (0, 7)),
+}
+
+
+@pytest.mark.parametrize("value", LONG_ARRAYS.values(), ids=LONG_ARRAYS.keys())
+def test_long_arrays_are_encoded_piece_by_piece_to_the_same_bytes(
+    monkeypatch: pytest.MonkeyPatch, value: tuple[Any, ...]
+) -> None:
+    ops = (
+        RowOp(RowId(1), Timestamp(0), (7, value, Decimal(5))),
+        RowOp(RowId(2), Timestamp(3), (8, (1, 2), None)),
+    )
+    writes = WriteSet(txn=TxnId(3), ts=Timestamp(0), shards=(ShardWrites(shard=ShardId(7), ops=ops),))
+    whole = encode_write_set(writes)
+    monkeypatch.setattr(encode.Slice, "over", lambda _: True)
+    pieces = list(encode_write_set_slowly(writes))
+    assert b"".join(pieces) == whole
+    assert pieces.count(b"") > 8, "others have no turn"
+    assert encode_at_once(writes) is None
+    few = WriteSet(txn=TxnId(3), ts=Timestamp(0), shards=(ShardWrites(shard=ShardId(7), ops=ops[1:]),))
+    assert encode_at_once(few) == encode_write_set(few)
+    many = WriteSet(txn=TxnId(3), ts=Timestamp(0), shards=(ShardWrites(shard=ShardId(7), ops=ops[:1] * 5),))
+    assert not encode.is_short(many)
 
 
 @pytest.mark.parametrize("count", [0, 3, 15, 16, CHUNK_OPS + 7, 70_000])

@@ -7,7 +7,7 @@ import base64
 import dataclasses
 import inspect
 import random
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tests.support.durable import run, two_column_spec
 from tests.support.physical import TYPES, P, name_of, same, values
 from tests.txn.durable.test_keycodec import compare_keys, in_range
-from txn import columns, snapshot
+from txn import columns, huge_values, snapshot
 from txn.columns import column_arrays, rows_to_table, to_python, value_getter
 from txn.errors import DamagedFile, MissingFile, UnknownFormat
 from txn.keycodec import KeyCodec
@@ -555,7 +555,9 @@ def test_long_lists_are_made_into_columns_some_elements_at_a_time(monkeypatch: p
     lists = [tuple(Decimal(n) / 4 for n in range(50)), None, (), (None, Decimal(1)), ((Decimal(1),), (None,))]
     whole = columns.column_arrays(lists, column)
     monkeypatch.setattr(columns, "AT_ONCE", 7)
-    steps = columns._column_arrays_slowly(lists, column)
+    monkeypatch.setattr(columns, "SLOW_AT_ONCE", 7)
+    monkeypatch.setattr(columns, "PARTS", 1)
+    steps = columns.column_arrays_slowly(lists, column)
     turns, made = 0, None
     while made is None:
         try:
@@ -565,6 +567,75 @@ def test_long_lists_are_made_into_columns_some_elements_at_a_time(monkeypatch: p
             made = done.value
     assert made == whole
     assert turns >= 8
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        tuple((n, None) for n in range(50)),
+        tuple(((n, 1), (2, 3)) for n in range(50)),
+        bounded(tuple((n, 1) for n in range(50)), (0, 3)),
+        (tuple(range(50)), tuple(range(50))),
+    ],
+    ids=["two dimensions", "three", "with bounds", "wide"],
+)
+def test_long_lists_of_dimensions_are_made_into_columns_some_elements_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, value: tuple[Any, ...]
+) -> None:
+    column = ShardColumn(attnum=1, type=P(kind="list", element=P(kind="int32")))
+    wholes = [columns.column_arrays(lists, column) for lists in ([value], [value, None, (1,)])]
+    monkeypatch.setattr(columns, "AT_ONCE", 7)
+    monkeypatch.setattr(columns, "LONG_LIST", 9)
+    monkeypatch.setattr(columns, "PARTS", 1)
+    for lists, whole in zip(([value], [value, None, (1,)]), wholes, strict=True):
+        steps = columns.column_arrays_slowly(lists, column)
+        turns = sum(1 for _ in steps)
+        assert turns >= 6
+        assert columns.column_arrays(lists, column) == whole
+        assert to_python(whole[0], column.type, whole[1]) == lists
+    with pytest.raises(ValueError, match="rectangular"):
+        columns.column_arrays([((1, 2), (1,)) * 9], column)
+
+
+def test_rows_with_long_lists_are_made_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row of a million elements takes as long to be made as a million rows: by key, and several at once."""
+    monkeypatch.setattr(part_module, "LONG_LIST", 20)
+    monkeypatch.setattr(columns, "LONG_LIST", 20)
+    monkeypatch.setattr(huge_values, "LONG_LIST", 20)
+    monkeypatch.setattr(part_module, "LISTS_BYTES", 1)
+    minded: list[Any] = []
+    monkeypatch.setattr(huge_values, "mind", minded.append)
+    in_thread, made_there = [False], []
+    true_rows = part_module.table_rows
+
+    async def offload(work: Callable[[], T]) -> T:
+        in_thread[0] = True
+        try:
+            return work()
+        finally:
+            in_thread[0] = False
+
+    def table_rows(table: Any, plan: Any) -> Any:
+        made_there.append(in_thread[0])
+        return true_rows(table, plan)
+
+    monkeypatch.setattr(part_module, "table_rows", table_rows)
+    spec = spec_of(P(kind="int64"), P(kind="list", element=P(kind="int32")))
+    rows = [(n, tuple(range(n))) for n in range(40)]
+
+    async def body() -> None:
+        made, cache = await make_part(tmp_path, spec, rows)
+        opened = await open_part(made.ref, LocalBlob(str(tmp_path), offload=offload), offload, cache)
+        for n in (3, 39, 3, 39):
+            assert await now_or_later(opened.row(n, spec)) == rows[n]
+        assert isinstance(opened.row(3, spec), tuple), "a short one takes a microsecond"
+        assert await now_or_later(opened.rows([39, 3, 25], spec)) == [rows[39], rows[3], rows[25]]
+        assert made_there
+        assert all(made_there)
+        assert minded == [rows[39][1], rows[39][1], rows[39][1], rows[25][1]]
+        assert await all_rows(opened, spec) == rows
+
+    run(body)
 
 
 def test_huge_values_are_compressed_where_that_saves_much(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from txn import group_commit, writes
 from txn.entries import document_entries, key_entry, lexeme_entry
 from txn.errors import LockNotAvailable, WriteConflict
 from txn.index_build import IndexBuild
-from txn.mvcc import keys, many_keys
+from txn.mvcc import departing, keys, many_keys
 from txn.mvcc.index import HotIndex
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
@@ -464,6 +464,82 @@ def test_rows_with_several_versions_are_looked_through_some_keys_at_a_time(
         reader.rollback()
         old.rollback()
         store.validate()
+        await store.close()
+
+    run(go)
+
+
+@pytest.mark.parametrize("back", ["", "other keys", "the same keys", "gone again"])
+def test_a_row_of_very_many_keys_leaves_some_keys_at_a_time_and_may_come_back(
+    monkeypatch: pytest.MonkeyPatch, back: str
+) -> None:
+    monkeypatch.setattr(many_keys, "LONG", 50)
+    monkeypatch.setattr(many_keys, "AT_ONCE", 10)
+    monkeypatch.setattr(many_keys, "PARTS", 1)
+    monkeypatch.setattr(departing, "PARTS", 1)
+    words = [f"{n}" for n in range(200)]
+    lexemes = merged([(w, [1]) for w in words])
+    before = (3, (*words, "gone"), json.dumps(dict.fromkeys(words, 1)), lexemes)
+    after = before if back == "the same keys" else (3, (*words[:100], "come"), None, lexemes)
+    at_once: Counter[int] = Counter()
+    true_discard = HotIndex.discard
+
+    def discard(index: HotIndex, key: Any, row_id: int) -> None:
+        if key.__class__ is frozenset:
+            at_once[len(key)] += 1
+        true_discard(index, key, row_id)
+
+    monkeypatch.setattr(HotIndex, "discard", discard)
+
+    async def change(store: ShardStore, row: tuple[Any, ...] | None) -> None:
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        txn.next_statement()
+        (old,) = await now(txn.lookup(SHARD, BY_K, [(3,)]))
+        if row is None:
+            await now(txn.delete(SHARD, [old.row_id]))
+        else:
+            await now(txn.update(SHARD, [(old.row_id, row)]))
+        await now(txn.commit())
+
+    async def check_words(store: ShardStore, there: tuple[Any, ...] | None) -> None:
+        for word in ("gone", "come", "5", "150"):
+            reader = store.begin(read_only=True)
+            found = await now(reader.lookup(SHARD, BY_TAGS, [(word,)]))
+            assert [r.values for r in found] == [there] * (there is not None and word in there[1]), word
+            reader.rollback()
+
+    async def go() -> None:
+        store = await table(MemoryDisk())
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        await now(txn.insert(SHARD, [before]))
+        await now(txn.commit())
+        generation = store.core.shards[SHARD].latest.generation
+        assert generation is not None
+        await store.flush(SHARD)
+        assert generation.departing, "it has left at once"
+        there: tuple[Any, ...] | None = before
+        await check_words(store, there)
+        if back:
+            there = after
+            await change(store, there)
+            await check_words(store, there)
+        if back == "gone again":
+            there = None
+            await change(store, None)
+        store.validate()
+        for _ in range(2000):
+            await asyncio.sleep(0)
+            store.core.vacuum()
+            if not generation.departing and not store.core.garbage:
+                break
+        assert not generation.departing
+        store.validate()
+        await check_words(store, there)
+        assert max(at_once) == 10
+        left = set(generation.indexes[BY_TAGS].entries)
+        assert left == (set() if there is None or not back else set(there[1]))
         await store.close()
 
     run(go)
