@@ -55,6 +55,10 @@ SILENCE_S = 120.0
 """Seconds after which a sqlsmith that sends nothing is started again, with the next seed."""
 TIMEOUT = "1s"
 EXAMPLES = 40
+SLOW_S = 1.0
+"""A look that takes longer is told of."""
+TAIL_BYTES = 20_000
+"""So much of what was sent last is kept with a suspicion."""
 # what sqlsmith writes its errors to (--log-to)
 LOG = """
 CREATE TABLE instance (id bigserial PRIMARY KEY, rev text, target text, hostname text, version text, seed text);
@@ -90,6 +94,8 @@ class Watched:
     begun: int = 0
     """How many sqlsmiths were started."""
     findings: list[str] = field(default_factory=list)
+    suspects: dict[str, str] = field(default_factory=dict)
+    """What had been sent last when the server held too much or was slow to answer."""
 
 
 def _memory(pid: int) -> int:
@@ -104,12 +110,23 @@ def _memory(pid: int) -> int:
     return total
 
 
-def _look(server: ServerProcess, seen: Watched) -> bool:
+def _last_sent(written: Path) -> str:
+    """Return the last statements of a file that sqlsmith is writing."""
+    with written.open("rb") as sent:
+        sent.seek(max(0, written.stat().st_size - TAIL_BYTES))
+        return sent.read().decode("utf-8", "replace")
+
+
+def _look(server: ServerProcess, seen: Watched, written: Path) -> bool:
     """Look at the server; return whether sqlsmith may go on."""
     if server.process.poll() is not None:
         seen.findings.append("lost: the server has ended")
         return False
-    seen.peak = max(seen.peak, _memory(server.process.pid))
+    before = _last_sent(written)
+    held = _memory(server.process.pid)
+    if held > max(seen.peak, MEMORY + BESIDE):
+        seen.suspects[f"{held >> 20} MB are held"] = before
+    seen.peak = max(seen.peak, held)
     asked = time.monotonic()
     running = (
         "SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start)), 0)::float FROM pg_stat_activity "
@@ -121,7 +138,12 @@ def _look(server: ServerProcess, seen: Watched) -> bool:
     except psycopg.Error as error:
         seen.findings.append(f"hang: the server does not answer: {error}")
         return False
-    seen.answer_s = max(seen.answer_s, time.monotonic() - asked)
+    took = time.monotonic() - asked
+    if took > max(seen.answer_s, SLOW_S):
+        seen.suspects[f"a look took {took:.1f} s"] = (
+            f"{before}\n-- and while it lasted\n{_last_sent(written)}"
+        )
+    seen.answer_s = max(seen.answer_s, took)
     assert row is not None
     seen.longest_s = max(seen.longest_s, row[0])
     if row[0] > HANG_S:
@@ -142,7 +164,7 @@ def forge(server: ServerProcess, log_url: str, folder: Path, seconds: float, see
             process = subprocess.Popen(command, stdout=out, stderr=said)
             try:
                 size, since = 0, time.monotonic()
-                while process.poll() is None and time.monotonic() < ends and _look(server, seen):
+                while process.poll() is None and time.monotonic() < ends and _look(server, seen, written):
                     if (now := written.stat().st_size) != size:
                         size, since = now, time.monotonic()
                     if time.monotonic() - since > SILENCE_S:
@@ -306,7 +328,12 @@ def prove(minutes: float, seed: int, folder: Path) -> tuple[dict[str, object], l
             kind: dict(some.most_common(EXAMPLES)) for kind, some in sorted(compared.messages.items())
         },
     }
-    return figures, findings, compared.examples
+    tracebacks_at = [
+        log[max(0, m.start() - TAIL_BYTES // 4) : m.end() + TAIL_BYTES // 4]
+        for m in re.finditer(r"Traceback \(most recent call last\)", log)
+    ]
+    told = {f"the log, {number}": text for number, text in enumerate(tracebacks_at, 1)}
+    return figures, findings, compared.examples | seen.suspects | told
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -40,6 +40,7 @@ from planner.lower import (
 from planner.lower import build as b
 from planner.lower import expr as expressions
 from planner.lower.build import Node
+from planner.lower.correlations import is_plain_in
 from planner.lower.dialect import Dialect
 from planner.lower.from_items import over, ranges_in
 from planner.lower.samples import tested
@@ -403,12 +404,7 @@ class Lowering:
             return sublinks.lower_sublink(self, expr, truth=True).node
         # In an outer join's ON Spark takes NULL NOT IN (SELECT ...) for true.
         plain = not outer_join or self.d.name == "duckdb"
-        if (
-            plain
-            and isinstance(expr, q.BoolExpr)
-            and expr.kind == "not"
-            and sublinks.is_plain_in(expr.args[0])
-        ):
+        if plain and isinstance(expr, q.BoolExpr) and expr.kind == "not" and is_plain_in(expr.args[0]):
             return b.not_(self.condition(expr.args[0]))
         return self.expr(expr).node
 

@@ -15,8 +15,19 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 from planner import query as q
+from planner.facts import facts
 from planner.lower.from_items import ranges_in, ranges_of
 from planner.walk import children
+
+
+def is_equality(link: q.SubLink) -> bool:
+    """Return whether a sub-select is compared by ``=`` in one column."""
+    return len(link.lefts) == 1 and not link.row_kind and facts().operators[link.ops[0]].name == "="
+
+
+def is_plain_in(expr: q.Expr) -> bool:
+    """Return whether ``expr`` is ``x = ANY (sub-select)``, whose negation is a condition in both engines too."""
+    return isinstance(expr, q.SubLink) and expr.kind is q.SubLinkKind.ANY and is_equality(expr)
 
 
 class Correlations(Protocol):
@@ -97,6 +108,8 @@ class _DuckDB:
     def _refuses(self, node: Any, depth: int, inside: bool) -> bool:
         if _is_outward(node, depth):
             return inside
+        if depth and _is_tested_inside(node) and any(self._refuses(x, depth, True) for x in node.lefts):
+            return True
         if isinstance(node, q.QueryBase):
             inside = inside or depth > 0 or not isinstance(node, q.Select) or _is_delicate(node)
             depth += 1
@@ -112,6 +125,15 @@ class _DuckDB:
             if isinstance(r, q.SubqueryRange) and r.lateral and ranges_of(r)
         }
         return any(_misplaced(item, select, reading) for item in select.from_ if isinstance(item, q.Join))
+
+
+def _is_tested_inside(node: Any) -> bool:
+    """Return whether a sub-select's comparison is written into it (``sublinks``), so that what it compares is read from a query further in."""
+    return (
+        isinstance(node, q.SubLink)
+        and node.kind in (q.SubLinkKind.ANY, q.SubLinkKind.ALL)
+        and not is_plain_in(node)
+    )
 
 
 def _is_delicate(select: q.Select) -> bool:

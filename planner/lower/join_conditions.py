@@ -169,7 +169,8 @@ def _rows(link: q.SubLink, domain: Domain, total: bool) -> q.SubqueryRange:
 
     ``total``: each of the values has a row.
     """
-    made = attach(link.query, domain, nothing_is_null=True)
+    # an aggregate of nothing is a row for EXISTS, and NULL or nothing for a value
+    made = attach(link.query, domain, nothing_is_null=link.kind is q.SubLinkKind.SCALAR)
     width = len(domain.places)
     if link.kind is q.SubLinkKind.EXISTS:
         range_ = as_range(shift_query(made, 1), "r")

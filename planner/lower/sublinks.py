@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from planner import facts as f
 from planner import query as q
 from planner.errors import not_supported
-from planner.facts import facts
 from planner.lower import build as b
 from planner.lower import numeric
 from planner.lower.build import Node
+from planner.lower.correlations import is_equality
 from planner.lower.value import Val
 from planner.typefacts import element_of
 from planner.types import SqlType
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from planner.lower.common import Lowering
 
 BOOL = SqlType(f.BOOL)
-
-
-def is_plain_in(expr: q.Expr) -> bool:
-    """Return whether ``expr`` is ``x = ANY (sub-select)``, whose negation is a condition in both engines too."""
-    return isinstance(expr, q.SubLink) and expr.kind is q.SubLinkKind.ANY and _is_equality(expr)
 
 
 def lower_sublink(lw: Lowering, expr: q.SubLink, *, truth: bool = False) -> Val:
@@ -113,10 +108,6 @@ def _tests(lw: Lowering, expr: q.SubLink, label: str, columns: list[Val]) -> Nod
     return b.or_(*terms) if expr.join_or else b.and_(*terms)
 
 
-def _is_equality(expr: q.SubLink) -> bool:
-    return len(expr.lefts) == 1 and not expr.row_kind and facts().operators[expr.ops[0]].name == "="
-
-
 def _any(lw: Lowering, expr: q.SubLink, truth: bool) -> Node:
     from planner.lower import expr as expressions
 
@@ -124,7 +115,7 @@ def _any(lw: Lowering, expr: q.SubLink, truth: bool) -> Node:
     label = lw.d.fresh("r")
     columns = result.values(label)
     # Spark's IN answers FALSE for NULL where it is not itself a condition.
-    if _is_equality(expr) and (truth or lw.d.name == "duckdb"):
+    if is_equality(expr) and (truth or lw.d.name == "duckdb"):
         with lw.placeholder_row(columns):
             right = expressions.lower(lw, expr.casts[0]) if expr.casts else columns[0]
         left_key, right_key = expressions.equality_keys(lw.d, expressions.lower(lw, expr.lefts[0]), right)

@@ -119,3 +119,15 @@ select x.a, n.k, y.b from x left join (nokey n join x y on y.a = n.k and y.b >= 
 select n.k, n.v, y.b from nokey n left join x y on y.a = n.k and n.v not in (select b from x where b > 1) order by 1, 2, 3
 select n.k, n.v, y.b from nokey n full join x y on y.a = n.k and not n.v in (select b from x where b > 5) order by 1, 2, 3
 select n.k, n.v, y.b from nokey n left join x y on y.a = n.k and y.b = 1 and (n.v not in (select b from x) or n.k = 1) order by 1, 2, 3
+select x.a, x.b, n.k from x left join nokey n on exists (select max(y.b) from x y where y.a = n.k + 100) order by 1, 2, 3
+select x.a, x.b, n.k from x right join nokey n on exists (select max(y.b) from x y where y.a = n.k + 100) order by 1, 2, 3
+select x.a, x.b, n.k from x full join nokey n on n.k = x.a and exists (select count(*) filter (where y.b > n.k) from x y where y.a = n.k + 1) order by 1, 2, 3
+select x.a, n.k from x left join nokey n on not exists (select sum(y.b) from x y where y.a = x.a + n.k) order by 1, 2
+select x.a, n.k from x left join nokey n on exists (select sum(y.b) from x y where y.a = x.a + n.k having count(*) = 0) order by 1, 2
+select x.a, n.k from x left join nokey n on exists (select sum(y.b) from x y where y.a = x.a + n.k group by y.c) order by 1, 2
+select x.a, x.b from x where x.a in (select y.a from x y left join nokey n on x.b < all (select z.v from nokey z where z.k = y.a)) order by 1, 2
+select x.a, x.b from x where x.a in (select y.a from x y where x.b >= all (select z.v from nokey z where z.k = y.a)) order by 1, 2
+select x.a, x.b from x where x.a in (select y.a from x y where x.b > any (select z.v from nokey z)) order by 1, 2
+select x.a, x.b from x where exists (select 1 from x y where (x.b, y.a) > any (select z.v, z.k from nokey z)) order by 1, 2
+select x.a, (select count(*) from x y where x.b <> all (select z.v from nokey z where z.v is not null)) from x order by 1, 2
+select x.a, l.* from x, lateral (select x.b = all (select z.v from nokey z where z.k = y.a), y.a from x y where y.b = 1) l order by 1, 2, 3
