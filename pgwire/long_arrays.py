@@ -3,16 +3,18 @@
     a || b          chained((a, b)) ──► one tuple, filled from pieces ──► give_way() ──► … ──► tuple
     a[2:], a = b    cut(a, 1, None), order(a, b)
 
-A tuple of ten million items is 80 MB of memory, and each item is touched for its count of references: 100 ms as one call of C. A tuple
-takes in an iterator at some 10 ns for each item, which pauses between two pieces; what is shorter than ``LONG`` is left to Python. To let go of one takes
+A tuple of ten million items is 80 MB of memory, and each item is touched for its count of references: 100 ms as one call of C. So
+it is made as long as it will be, and filled with pieces (``Filling``); what is shorter than ``LONG`` is left to Python. Python's own way to make one of an
+iterator has it grow by a quarter of its length, whose pages are touched in one go, and has the collector walk it meanwhile. To let go of one takes
 as long: ``pgwire.release.mind`` sees to it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any, Final
 
 from pgwire.give_way import give_way
@@ -27,6 +29,57 @@ _KEYS: Final = 1 << 12
 
 Items = Sequence[Any]
 
+_make = ctypes.pythonapi._PyObject_GC_NewVar
+_make.restype, _make.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_ssize_t)
+_libc: Final = ctypes.PyDLL(
+    None
+)  # its calls keep the interpreter: nobody sees references that are there twice
+_move: Final = _libc.memmove
+_move.restype, _move.argtypes = None, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+_POINTER: Final = ctypes.sizeof(ctypes.c_void_p)
+_SIZE_AT: Final = object.__basicsize__  # of a tuple, behind what every object has
+_ITEMS_AT: Final = tuple.__basicsize__
+
+
+class Filling:
+    """A tuple that is made as long as it will be, in memory that nobody has touched, and filled piece by piece.
+
+    It says to be as long as it is filled, so that it is a tuple at any time: whoever abandons it frees what is there. The collector does not know it.
+    """
+
+    __slots__ = ("_at", "_length", "_made")
+
+    def __init__(self, length: int) -> None:
+        """``length``: items that it will have, 1 at least. Fill it before anything else can fail."""
+        self._made: tuple[Any, ...] = _make(tuple, length)
+        self._length = ctypes.c_ssize_t.from_address(id(self._made) + _SIZE_AT)
+        self._length.value = 0
+        self._at = id(self._made) + _ITEMS_AT
+
+    def add(self, items: Items) -> None:
+        """Add items behind those that are there; there must be room. A tuple must be nobody else's: nothing is left in it."""
+        part = items if type(items) is tuple else tuple(items)
+        count = len(part)
+        _move(self._at, id(part) + _ITEMS_AT, _POINTER * count)
+        ctypes.c_ssize_t.from_address(id(part) + _SIZE_AT).value = 0  # the references are the other one's now
+        self._at += _POINTER * count
+        self._length.value += count
+
+    def done(self) -> tuple[Any, ...]:
+        """Return the tuple; it is nobody else's."""
+        made, self._made = self._made, ()
+        return made
+
+
+def _filled(length: int, pieces: Iterator[Items]) -> tuple[Any, ...]:
+    """Return ``length`` items that come in pieces, of which there are more than one, as a tuple."""
+    first = next(pieces)
+    filling = Filling(length)
+    filling.add(first)
+    for piece in pieces:
+        filling.add(piece)
+    return mind(filling.done())
+
 
 def chained(parts: Sequence[Items]) -> tuple[Any, ...]:
     """Return the items of all ``parts``, one part after the other, as a tuple."""
@@ -35,7 +88,7 @@ def chained(parts: Sequence[Items]) -> tuple[Any, ...]:
     for part in parts:
         if type(part) is list and len(part) >= LONG:  # made for this, most likely
             mind(part)
-    return mind(tuple(chain.from_iterable(_pieces(parts))))
+    return _filled(sum(map(len, parts)), _pieces(parts))
 
 
 def tupled(items: Items) -> tuple[Any, ...]:
@@ -68,8 +121,7 @@ def repeated(item: Any, count: int) -> tuple[Any, ...]:
     """Return ``(item,) * count``."""
     if count < LONG:
         return (item,) * count
-    sizes = chain(repeat(PIECE, count // PIECE), (count % PIECE,))
-    return mind(tuple(chain.from_iterable(_giving_way(repeat(item, size) for size in sizes))))
+    return _filled(count, _giving_way((item,) * min(PIECE, count - at) for at in range(0, count, PIECE)))
 
 
 def cut(items: tuple[Any, ...], start: int, end: int | None = None) -> tuple[Any, ...]:
@@ -82,7 +134,7 @@ def tupled_part(items: Items, start: int, end: int) -> tuple[Any, ...]:
     """Return ``tuple(items[start:end])`` of bounds that are within ``items``."""
     if end - start < LONG:
         return tuple(items[start:end])
-    return mind(tuple(chain.from_iterable(_pieces((items,), start, end))))
+    return _filled(end - start, _pieces((items,), start, end))
 
 
 def holds(items: Items, item: Any) -> bool:
@@ -162,11 +214,13 @@ def _pieces(parts: Iterable[Items], start: int = 0, end: int | None = None) -> I
     for part in parts:
         last = len(part) if end is None else end
         for at in range(start, last, PIECE):
-            yield part[at : min(at + PIECE, last)]
+            piece = part[at : min(at + PIECE, last)]
+            yield (*piece,) if piece is part else piece
+            del piece
             give_way()
 
 
-def _giving_way(parts: Iterable[Iterable[Any]]) -> Iterator[Iterable[Any]]:
+def _giving_way(parts: Iterable[Items]) -> Iterator[Items]:
     for part in parts:
         yield part
         give_way()

@@ -10,7 +10,7 @@ that end, is collected when the process has grown by ``STEP_BYTES`` beyond what 
 has run for a second: what a long one has made goes with it. All that is there after that is never walked again (it is still freed by its counts), so
 that a collection takes some milliseconds, however large the process is. Where the process has grown by more than ``WALKED_BYTES`` meanwhile, that is
 rows, plans or a catalog, which are alive: none of it is walked, and the little in it that is not alive stays. So it is where it has more than
-``WALKED`` objects, be it that they are accounted for (cursors that are open) or stand where others went. Only where the process is past its
+``WALKED`` objects, or such as refer to many, be it that they are accounted for (cursors that are open) or stand where others went. Only where the process is past its
 ``memory``, and no statement runs, is everything walked, at most every ``RARE_S``. What was there at the start is not walked but then.
 
 Python keeps some ten thousand small objects that went, to use them again (tuples, most of them), until a collection. Once much has been freed
@@ -23,6 +23,9 @@ from __future__ import annotations
 import gc
 from asyncio import get_running_loop
 from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import chain
+from sys import getsizeof
 from time import monotonic
 from typing import Final
 
@@ -37,6 +40,9 @@ FREED_PARTS: Final = 200
 
 WALKED: Final = 40_000
 """New objects that are walked: some 100 ns each, more where they have not been touched for long."""
+
+REFERRED_BYTES: Final = 16 << 20
+"""What they take, and with that what they refer to: some 5 ns for each reference, three times over."""
 
 LOOKS_S: Final = 1.0
 """From one look at the size of the process to the next."""
@@ -106,8 +112,8 @@ class Collector:
 
 
 def _few() -> bool:
-    """Tell whether few objects are new. Python's count, which costs nothing, is too low where new ones have taken the place of old ones."""
-    return gc.get_count()[0] <= WALKED and _tracked() <= WALKED
+    """Tell whether few objects are new, and small. Python's count, which costs nothing, is too low where new ones have taken the place of old ones."""
+    return gc.get_count()[0] <= WALKED and _tracked() <= WALKED and _bytes() <= REFERRED_BYTES
 
 
 def _tracked() -> int:
@@ -117,3 +123,8 @@ def _tracked() -> int:
     else refers to it: SystemError, in the thread that makes it.
     """
     return next(map(len, map(gc.get_objects, (None,))))
+
+
+def _bytes() -> int:
+    """Measure it, likewise: one list that a statement is making may refer to ten million numbers."""
+    return sum(chain.from_iterable(map(partial(map, getsizeof), map(gc.get_objects, (None,)))))

@@ -255,6 +255,10 @@ def test_what_is_new_is_collected_once_the_process_has_grown_and_no_statement_is
             many[number] = []
         assert not is_collected(182)
         assert is_collected(190)
+        wide = [None] * (collector.REFERRED_BYTES // 8)
+        assert not is_collected(198)  # nor one that refers to so many
+        del wide
+        assert is_collected(206)
         size = 120 * mib
         made.look()
         assert is_collected(128)  # growth counts from where it was least

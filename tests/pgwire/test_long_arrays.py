@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import sys
+
 import pytest
 
 import pgwire.long_arrays as long
+from pgwire.release import release_error
 
 N = long.LONG + long.PIECE + 7
 
@@ -35,6 +40,50 @@ def test_making(n: int, ways: list[None]) -> None:
 def test_cutting(start: int, end: int | None) -> None:
     items = tuple(range(N))
     assert long.cut(items, start, end) == items[start:end]
+
+
+class _Item:
+    """One that can be looked after."""
+
+
+def test_items_are_referred_to_once_more_and_parts_keep_theirs() -> None:
+    item = _Item()
+    whole, part = (item,) * N, (item, None)
+    before = sys.getrefcount(item)
+    made = long.chained((part, whole, part))
+    assert made == part + whole + part
+    assert sys.getrefcount(item) == before + N + 2
+    assert not gc.is_tracked(made), "a collection would walk it"
+    assert (part, len(whole)) == ((item, None), N)
+    del made
+    assert sys.getrefcount(item) == before
+
+
+def test_what_is_abandoned_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    item = _Item()
+    whole = (item,) * N
+    before = sys.getrefcount(item)
+    looks = 0
+
+    def give_way() -> None:
+        nonlocal looks
+        looks += 1
+        gc.collect()
+        if looks == 3:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(long, "give_way", give_way)
+    try:
+        long.chained((whole, whole))
+    except asyncio.CancelledError as error:
+        trace = error.__traceback__
+        while trace is not None:  # whoever looks at what was under way finds tuples
+            for value in trace.tb_frame.f_locals.values():
+                if type(value) is tuple:
+                    assert hash(value) or True
+            trace = trace.tb_next
+        release_error(error)
+    assert sys.getrefcount(item) == before
 
 
 def test_comparing(ways: list[None]) -> None:
