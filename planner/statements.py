@@ -408,6 +408,7 @@ class Maintenance:
         alone: its name, where a block may not hold it.
         verbose: whoever asks is told what is done, table by table.
         index: of CLUSTER ... USING, which marks it.
+        wrong_columns: relation, SQLSTATE and message: what is wrong with columns that are named, for who may ANALYZE the relation.
     """
 
     what: Literal["vacuum", "analyze", "checkpoint", "reindex", "cluster"]
@@ -421,6 +422,7 @@ class Maintenance:
     alone: str = ""
     verbose: bool = False
     index: int = 0
+    wrong_columns: tuple[tuple[int, str, str], ...] = ()
 
     @property
     def named(self) -> bool:

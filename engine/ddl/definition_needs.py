@@ -178,9 +178,22 @@ class DefinitionNeeds(RowNeeds):
             raise denied("database", self.session.database)
 
     def drop(self, statement: st.Drop) -> None:
-        """What the kind of object asks (``DROPPED``)."""
+        """What the kind of object asks (``DROPPED``), up to one that is not there: that is told when it runs."""
         for schema, name in paced(statement.names):
+            if not statement.if_exists and not self._is_there(statement.what, schema, name):
+                return
             DROPPED[statement.what](self, schema, name)
+
+    def _is_there(self, what: str, schema: str, name: str) -> bool:
+        """Tell whether DROP may find a name, as the transaction sees the catalog or as it is now."""
+        catalogs = (self.session.catalog, self.catalog)
+        if what == "schema":
+            return any(catalog.schema(name) is not None for catalog in catalogs)
+        schema = self.session.temp_schema if schema == "pg_temp" else schema
+        places = [schema] if schema else self.session.search_path
+        if schema and any(catalog.schema(schema) is not None for catalog in catalogs):
+            self._use(schema)
+        return any(catalog.relation(place, name) is not None for catalog in catalogs for place in places)
 
     def drop_schema(self, schema: str, name: str) -> None:
         """To own it, whatever is in it."""

@@ -26,6 +26,7 @@ from engine.reads.plans import Plan
 from pgwire.backend import Responder
 from pgwire.give_way import spaced
 from planner import statements as st
+from planner.errors import SqlError
 from planner.partition import descendants
 from txn.inspect import shard_facts
 from txn.types import ShardId
@@ -52,6 +53,7 @@ async def maintain(
     tables = list(statement.tables)
     if statement.what in ("vacuum", "analyze"):
         tables = maintainable(session, tables, statement.what)
+        _check_columns(session, statement, tables)
     if statement.what == "cluster" and statement.named:
         for relation in filter(None, map(session.catalog.relation_by_oid, tables)):
             refuse_change(session, relation, "CLUSTER")
@@ -172,6 +174,14 @@ async def _flush(session: Session, oids: Sequence[int] | None, what: str, told: 
                 told.flushed(verb, oid)
     if what == "vacuum":
         session.db.upkeep.note_vacuum(worked_on, session.db.clock_us())
+
+
+def _check_columns(session: Session, statement: st.Maintenance, tables: Sequence[int]) -> None:
+    """Raise SqlError 42703, 42701 for columns that are to be counted of ``tables``, which the user may work on."""
+    for oid, sqlstate, message in statement.wrong_columns:
+        relation = session.catalog.relation_by_oid(oid)
+        if oid in tables or (relation is not None and relation.kind == "p"):
+            raise SqlError(sqlstate, message)
 
 
 def _all(session: Session, what: str) -> list[int]:

@@ -158,7 +158,9 @@ class RoutineNeeds(Needs):
 
     def alter_composite(self, statement: st.AlterComposite) -> None:
         """To own it and, with CASCADE, the tables of the type; USAGE of the new attributes' types."""
-        self._own_type(self.catalog.type_by_oid(statement.type))
+        made = self.catalog.type_by_oid(statement.type)
+        if made is not None and not self.rights.owns(made.owner):
+            raise SqlError("42501", f"must be owner of table {made.name}")  # as PostgreSQL calls it there
         for table in (*(below.table for below in statement.typed), *statement.renamed):
             self._own(self._relation(table))
         for action in statement.actions:

@@ -34,7 +34,7 @@ from planner.errors import SqlError, result_type_changed
 from planner.long_names import truncated
 from planner.parse import Parsed, parse
 from planner.scanner import HERE
-from planner.statements import BoundStatement, SetTransaction, StatementClass, Transaction
+from planner.statements import BoundStatement, SetTransaction, Statement, StatementClass, Transaction
 from txn.types import Timestamp
 
 if TYPE_CHECKING:
@@ -231,6 +231,7 @@ class Planning:
             newer = self._with_what_is_newer(error, statement, param_oids, variable_params=variable_params)
             if newer is None:
                 refuse_before_actions(session, statement.statement)
+                self._refuse_strangers(statement, error)
                 raise
             bound, catalog = newer, session.catalog
         plan = openly(Plan, bound, catalog, session.search_path, text=statement.text if worded else "")
@@ -259,6 +260,20 @@ class Planning:
             variable_params=variable_params,
             security=session.row_security,
         )
+
+    def _refuse_strangers(self, statement: Parsed, error: SqlError) -> None:
+        """Raise SqlError 42501 where PostgreSQL asks for a right before it says what ``error`` does."""
+        session = self.session
+        if session.role.superuser:
+            return
+        from engine.ddl.first_needs import refuse_strangers  # with all that rights stand on
+
+        def bind(node: ast.Node) -> Statement:
+            return self._bound(
+                replace(statement, statement=node), session.catalog, (), variable_params=True
+            ).statement
+
+        refuse_strangers(session, statement.statement, error, bind)
 
     def _with_what_is_newer(
         self, error: SqlError, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool

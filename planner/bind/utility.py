@@ -383,11 +383,14 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
     tables: list[int] = []
     named: list[int] = []
     not_tables: list[str] = []
+    wrong: list[tuple[int, str, str]] = []
     index = 0
     alone = _alone(node, options)
     for reference, columns in paced(node.relations):
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
-        _maintainable(node, relation, columns)
+        _check_kind(node, relation)
+        if (error := _wrong_column(relation, columns)) is not None:
+            wrong.append((relation.oid, *error))
         named.append(relation.oid)
         if node.what == "cluster":
             index = _clustered_by(relation, node.name)
@@ -418,6 +421,7 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
         alone=alone,
         verbose=verbose,
         index=index if node.name else 0,
+        wrong_columns=tuple(wrong),
     )
 
 
@@ -471,13 +475,18 @@ def _alone(node: ast.Maintenance, options: Mapping[str, ast.Option]) -> str:
     )
 
 
-def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequence[str]) -> None:
+def _wrong_column(relation: RelationDef, columns: Sequence[str]) -> tuple[str, str] | None:
+    """Return what is wrong with the columns that ANALYZE is to count: SQLSTATE and message, None for nothing."""
     names = {column.name for column in relation.live}
     for column in columns:
         if column not in names:
-            raise SqlError("42703", f'column "{column}" of relation "{relation.name}" does not exist')
+            return "42703", f'column "{column}" of relation "{relation.name}" does not exist'
         if columns.count(column) > 1:
-            raise SqlError("42701", f'column "{column}" of relation "{relation.name}" appears more than once')
+            return "42701", f'column "{column}" of relation "{relation.name}" appears more than once'
+    return None
+
+
+def _check_kind(node: ast.Maintenance, relation: RelationDef) -> None:
     if node.what == "reindex":
         if node.object == "index" and relation.kind != "i":
             raise SqlError("42809", f'"{relation.name}" is not an index')
