@@ -22,7 +22,7 @@ from pgwire.long_sets import distinct
 from planner.builtins.casts import to_text
 from planner.builtins.compare import hash_key, sort_key
 from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, chained, foresee, joined
-from planner.builtins.record_keys import has_records
+from planner.builtins.record_keys import equated, has_records, ordered
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.text import fields
@@ -59,7 +59,8 @@ def flat(value: Array, array_oid: int) -> list[Any]:
 
 
 def _equality(array_oid: int) -> Callable[[Any], Any]:
-    """Return the key by which elements are equal; NULL has one of its own."""
+    """Return the key by which elements are equal; NULL has one of its own. 42883 where their type has no equality."""
+    equated(element_type(array_oid))
     key = hash_key(element_type(array_oid))
     if key is None:
         return lambda value: value
@@ -227,11 +228,15 @@ def _searchable(value: Array, oid: int, what: str) -> None:
                        "multidimensional arrays is not supported")  # fmt: skip
 
 
+def _is_null(item: Any) -> bool:
+    return item is None
+
+
 def _same(wanted: Any, oid: int) -> Callable[[Any], bool]:
     """Return the test for being the element ``wanted`` (NULL is NULL)."""
-    if wanted is None:
-        return lambda item: item is None
     key = _equality(oid)
+    if wanted is None:
+        return _is_null
     target = key(wanted)
     return lambda item: item is not None and key(item) == target
 
@@ -243,8 +248,10 @@ def array_position(value: Array | None, wanted: Any, start: Any = _ABSENT, *, ty
     _searchable(value, types[0], "searching for")
     if start is None:
         raise SqlError("22004", "initial position must not be null")
+    if not value:
+        return None
     (low,) = lows_of(value, types[0]) or (1,)
-    matches = _same(wanted, types[0])
+    matches = _is_null if wanted is None else _same(wanted, types[0])
     for number, item in enumerate(paced(value), low):
         if (start is _ABSENT or number >= start) and matches(item):
             return number
@@ -256,6 +263,8 @@ def array_positions(value: Array | None, wanted: Any, *, types: Types) -> Array 
     if value is None:
         return None
     _searchable(value, types[0], "searching for")
+    if not value:
+        return ()
     matches = _same(wanted, types[0])
     (low,) = lows_of(value, types[0]) or (1,)
     return long_arrays.tupled(gathered(n for n, item in enumerate(paced(value), low) if matches(item)))
@@ -266,6 +275,8 @@ def array_remove(value: Array | None, wanted: Any, *, types: Types) -> Array | N
     if value is None:
         return None
     _searchable(value, types[0], "removing")
+    if not value:
+        return ()
     matches = _same(wanted, types[0])
     left = long_arrays.tupled(gathered(item for item in paced(value) if not matches(item)))
     return bounded(left, lows_of(value, types[0]))
@@ -273,8 +284,8 @@ def array_remove(value: Array | None, wanted: Any, *, types: Types) -> Array | N
 
 def array_replace(value: Array | None, wanted: Any, by: Any, *, types: Types) -> Array | None:
     """Return the array with elements equal to ``wanted`` replaced, at any depth."""
-    if value is None:
-        return None
+    if not value:
+        return value
     matches = _same(wanted, types[0])
     lengths = shape(value, types[0])
     made = nest(gathered(by if matches(item) else item for item in paced(flat(value, types[0]))), lengths)
@@ -310,8 +321,17 @@ def _overlaps(a: Array, b: Array, *, types: Types) -> bool:
 # -- comparison ----------------------------------------------------------------------------------
 
 
-def _compare(test: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _in_one_shape(a: Array, b: Array, types: Types) -> bool:
+    """Return whether two arrays have the same dimensions and bounds."""
+    return shape(a, types[0]) == shape(b, types[1]) and lows_of(a, types[0]) == lows_of(b, types[1])
+
+
+def _compare(test: Callable[[Any, Any], Any], known: Callable[[int], None] = ordered) -> Callable[..., Any]:
+    """Return a comparison of arrays; ``known`` raises 42883 for elements of a type that has none, be there elements or not."""
+
     def function(a: Array, b: Array, *, types: Types) -> Any:
+        if known is ordered or _in_one_shape(a, b, types):  # others are unlike whatever is in them
+            known(element_type(types[0]))
         key = sort_key(types[0])
         return test(a, b) if key is None else test(key(a), key(b))
 
@@ -320,6 +340,7 @@ def _compare(test: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 def _choose(larger: bool) -> Callable[..., Array]:
     def function(a: Array, b: Array, *, types: Types) -> Array:
+        ordered(element_type(types[0]))
         key = sort_key(types[0])
         x, y = (a, b) if key is None else (key(a), key(b))
         return a if (x > y if larger else x < y) else b
@@ -381,7 +402,8 @@ def _register() -> None:
     for signature, function in functions.items():
         python(signature, function, **typed)
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
-        python(f"array_{name}(anyarray,anyarray)", _compare(getattr(operator, name)), **typed)
+        known = equated if name in ("eq", "ne") else ordered
+        python(f"array_{name}(anyarray,anyarray)", _compare(getattr(operator, name), known), **typed)
     python("array_fill(anyelement,_int4)", array_fill)
     python("array_fill(anyelement,_int4,_int4)", array_fill)
     python("trim_array(anyarray,int4)", trim_array)

@@ -25,6 +25,7 @@ from planner.builtins.casts import to_text
 from planner.builtins.compare import sort_key
 from planner.builtins.format_string import format_string, quote_literal
 from planner.builtins.large import concatenated, joined
+from planner.builtins.record_keys import ordered
 from planner.builtins.reg import quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -262,6 +263,7 @@ def bucket_of(value: Any, thresholds: tuple[Any, ...], types: tuple[int, ...]) -
         raise SqlError("2202E", "thresholds must be one-dimensional array")
     if any(t is None for t in paced(thresholds, 1024)):
         raise SqlError("22004", "thresholds array must not contain NULLs")
+    ordered(types[0])
     key = sort_key(types[0])
     return bisect.bisect_right(thresholds, value if key is None else key(value), key=key)
 

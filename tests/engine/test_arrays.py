@@ -121,3 +121,38 @@ def test_what_an_array_cannot_hold_here_is_refused(server: ServerProcess) -> Non
 def test_arrays_of_values_that_have_parts_themselves(peer: Peer, sql: str) -> None:
     ours, theirs = peer.both(sql)
     assert ours == theirs
+
+
+WITHOUT_COMPARISON = [
+    """SELECT '{}'::point[] < '{}'::point[]""",
+    """SELECT '{}'::point[] = '{}'::point[]""",
+    """SELECT '{}'::point[] <> '{"(1,1)"}'::point[]""",
+    """SELECT '[0:0]={"(1,1)"}'::point[] = '{"(1,1)"}'::point[]""",
+    """SELECT '{{"(1,1)"}}'::point[] <> '{"(1,1)"}'::point[]""",
+    """SELECT '{"(1,1)"}'::point[] < NULL::point[]""",
+    """SELECT '{}'::json[] = '{}'::json[]""",
+    """SELECT array_position('{}'::json[], '1'::json)""",
+    """SELECT array_position('{1}'::json[], '1'::json)""",
+    """SELECT array_position('{1}'::json[], NULL)""",
+    """SELECT array_positions('{}'::json[], '1'::json)""",
+    """SELECT array_positions('{1}'::json[], '1'::json)""",
+    """SELECT array_remove('{1}'::json[], NULL)""",
+    """SELECT array_remove('{}'::json[], NULL)""",
+    """SELECT array_replace('{1}'::json[], '1', '2')""",
+    """SELECT array_replace('{}'::json[], '1', '2')""",
+    """SELECT '{1}'::json[] && '{1}'""",
+    """SELECT '{}'::json[] @> '{}'""",
+    """SELECT '{}'::json[] <@ '{1}'""",
+    """SELECT array['1'::json] IN (array['1'::json])""",
+    """SELECT width_bucket('1'::json, '{}'::json[])""",
+    """SELECT btarraycmp('{1}'::json[], '{1}')""",
+    """SELECT array_larger('{1}'::json[], '{1}')""",
+    """SELECT array[xid '1'] = array[xid '1']""",
+    """SELECT array[xid '1'] < array[xid '1']""",
+]
+
+
+def test_arrays_of_what_has_no_comparison_are_compared_as_far_as_postgresql_does(peer: Peer) -> None:
+    for query in WITHOUT_COMPARISON:
+        ours, theirs = peer.both(query)
+        assert ours == theirs, query
