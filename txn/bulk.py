@@ -26,6 +26,7 @@ from txn.bulk_ends import end_rows
 from txn.columns import table_schema
 from txn.duplicates import Run, first_duplicate, ranges_meet
 from txn.errors import DuplicateKey, SchemaChanged
+from txn.exact import concatenated, table_of
 from txn.journal import note, undo_load
 from txn.locks.mode import IX, X
 from txn.mvcc.generation import Generation
@@ -191,9 +192,9 @@ def _assemble(schema: Any, gathered: list[tuple[int, Any]]) -> list[Any]:
         columns = [batch.column(name) for name in names]
         columns.append(_count_up(first, batch.num_rows))
         columns.append(pa.repeat(pa.scalar(0, pa.int64()), batch.num_rows))
-        tables.append(pa.Table.from_arrays(columns, schema=schema))
+        tables.append(table_of(columns, schema))
     gathered.clear()
-    return [pa.concat_tables(tables)]
+    return [concatenated(tables)]
 
 
 async def insert_parts(

@@ -9,7 +9,8 @@
                                           s_row_id, s_begin
 
 ``numeric`` is a struct of ``u`` (unscaled, decimal128(38, 0)) and ``s`` (scale >= 0). Special values have ``u``
-0 and a negative ``s``: -1 NaN, -2 -Infinity, -3 Infinity. Values of more than 38 digits do not fit: OverflowError.
+0 and a negative ``s``: -1 NaN, -2 -Infinity, -3 Infinity. Of what does not fit (more than 38 digits, NaN in a ``decimal``)
+columns of rows have the *exact form* (``txn.exact``); a single array is refused.
 """
 
 from __future__ import annotations
@@ -25,6 +26,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn import huge_values
+from txn.exact import (
+    MAX_DIGITS,
+    alike,
+    concatenated,
+    exact_array,
+    exact_values,
+    fits,
+    is_exact,
+    is_long,
+    pieces_of,
+    table_of,
+)
 from txn.huge_values import LONG_LIST, has_huge, is_huge, runs_of, shared, shared_slowly
 from txn.slices import Slice, at_once
 from txn.types import (
@@ -53,7 +66,6 @@ JOINED_BYTES: Final = 1 << 16
 """Tables whose rows are larger, on average, are joined without being copied."""
 
 SCALE_NAN, SCALE_NEG_INF, SCALE_POS_INF = -1, -2, -3
-MAX_DIGITS = 38
 _EXACT = Context(prec=120)
 _SPECIALS = {
     SCALE_NAN: Decimal("NaN"),
@@ -85,6 +97,7 @@ _SIMPLE: dict[str, Any] = {
 _VIA_INT64 = frozenset(("time", "timestamp", "timestamptz"))
 _SLOW = frozenset(("decimal", "numeric", "interval", "timetz", "list"))
 _LONG = frozenset(("text", "bytes", "tailed"))
+_NUMBERS = frozenset(("decimal", "numeric"))
 _DIMS = pa.list_(pa.int32())
 
 
@@ -299,6 +312,8 @@ def _numeric_struct(values: Sequence[Decimal | None]) -> Any:
             unscaled.append(None)
             scales.append(None)
             continue
+        if is_long(value) and not fits("numeric", value):
+            raise OverflowError(f"numeric value of more than {MAX_DIGITS} digits")
         sign, digits, exponent = value.as_tuple()
         if isinstance(exponent, int):
             if exponent > 0:
@@ -346,13 +361,25 @@ def to_arrow(values: Sequence[Any], type_: PhysicalType) -> Any:
     if kind == "interval" or kind == "timetz":
         return _struct(values, _SIMPLE[kind])
     if kind == "list":
-        return at_once(_list_arrays_slowly(values, type_))[0]
+        return at_once(_list_arrays_slowly(values, type_, exact=False))[0]
     if len(values) == 1 and is_huge(values[0]):
         return shared(values[0], arrow_type(type_))
     return pa.array(values, arrow_type(type_))
 
 
-def _list_arrays_slowly(values: Sequence[Any], type_: PhysicalType) -> Generator[None, None, tuple[Any, Any]]:
+def _in_form(values: Sequence[Any], type_: PhysicalType) -> Any:
+    """As ``to_arrow`` of numbers, in the exact form where they need it."""
+    try:
+        return to_arrow(values, type_)
+    except (OverflowError, pa.ArrowInvalid):
+        if all(value is None or fits(type_.kind, value) for value in values):
+            raise
+        return exact_array(type_.kind, values, lambda fitting: to_arrow(fitting, type_))
+
+
+def _list_arrays_slowly(
+    values: Sequence[Any], type_: PhysicalType, *, exact: bool = True
+) -> Generator[None, None, tuple[Any, Any]]:
     element = type_.element
     if element is None:
         raise ValueError("a list type needs an element type")
@@ -376,13 +403,14 @@ def _list_arrays_slowly(values: Sequence[Any], type_: PhysicalType) -> Generator
                 flat += elements[start : start + AT_ONCE]
                 yield
     offsets.append(len(flat))
-    items = yield from _to_arrow_slowly(flat, element)
-    lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, type=arrow_type(type_))
+    items = yield from _to_arrow_slowly(flat, element, exact=exact)
+    made = pa.list_(pa.field("element", items.type))
+    lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, type=made)
     return lists, pa.array(dims, _DIMS)
 
 
 def column_arrays(values: Sequence[Any], column: ShardColumn) -> list[Any]:
-    """Return the arrays of ``column_fields(column)`` for the column's values (see ``to_arrow``)."""
+    """Return the arrays of ``column_fields(column)`` for the column's values (see ``to_arrow``), in whichever form they need."""
     return at_once(column_arrays_slowly(values, column))
 
 
@@ -393,20 +421,30 @@ def column_arrays_slowly(values: Sequence[Any], column: ShardColumn) -> Generato
     return [(yield from _to_arrow_slowly(values, column.type))]
 
 
-def _to_arrow_slowly(values: Sequence[Any], type_: PhysicalType) -> Generator[None, None, Any]:
-    """Do what ``to_arrow`` does, some values between two yields: a list may have very many elements."""
+def _to_arrow_slowly(
+    values: Sequence[Any], type_: PhysicalType, *, exact: bool = True
+) -> Generator[None, None, Any]:
+    """Do what ``to_arrow`` does, some values between two yields: a list may have very many elements.
+
+    ``exact``: in the exact form where the values need it.
+    """
     if len(values) == 1 and type(values[0]) is str and is_huge(values[0]) and type_.kind == "text":
         return (yield from shared_slowly(values[0], arrow_type(type_)))
+    make = _in_form if exact and type_.kind in _NUMBERS else to_arrow
     step = at_once_of(type_)
-    if len(values) <= step:
-        return to_arrow(values, type_)
+    if type_.kind == "numeric":
+        pieces = list(pieces_of(values, step))
+    else:
+        pieces = [slice(start, start + step) for start in range(0, len(values), step)]
+    if len(pieces) <= 1:
+        return make(values, type_)
     made = []
     pause = Slice(PARTS, look=1)
-    for start in range(0, len(values), step):
-        made.append(to_arrow(values[start : start + step], type_))
+    for piece in pieces:
+        made.append(make(values[piece], type_))
         if pause.over():
             yield
-    return pa.concat_arrays(made)
+    return pa.concat_arrays(alike(made))
 
 
 def rows_to_table(spec: ShardSpec, rows: Sequence[Row], row_ids: Sequence[int], begins: Sequence[int]) -> Any:
@@ -426,7 +464,7 @@ def rows_to_table_slowly(
         tables.append(
             (yield from _run_to_table(spec, rows[start:stop], row_ids[start:stop], begins[start:stop]))
         )
-    return pa.concat_tables(tables)
+    return concatenated(tables)
 
 
 def _run_to_table(
@@ -453,7 +491,7 @@ def _run_to_table(
         arrays += yield from column_arrays_slowly(values, column)
     arrays.append(int64_array(row_ids))
     arrays.append(int64_array(begins))
-    return pa.Table.from_arrays(arrays, schema=table_schema(spec.columns))
+    return table_of(arrays, table_schema(spec.columns))
 
 
 def int64_array(values: Sequence[int]) -> Any:
@@ -499,6 +537,8 @@ def _scaled(unscaled: Decimal, scale: int) -> Decimal:
 def to_python(column: Any, type_: PhysicalType, dims: Any = None) -> list[Any]:
     """Return the values of a pyarrow array (not chunked); ``dims`` is a list column's companion."""
     kind = type_.kind
+    if kind in _NUMBERS and is_exact(column.type):
+        return exact_values(column, lambda fitting: to_python(fitting, type_))
     if kind in _VIA_INT64:
         return list(column.view(pa.int64()).to_pylist())
     if kind == "date":
@@ -554,7 +594,7 @@ def has_long(column: Any) -> bool:
 
 def joined(tables: Sequence[Any]) -> Any:
     """Return tables of one schema as one: in one chunk each column, unless the rows are so large that a copy counts."""
-    whole = pa.concat_tables(tables)
+    whole = concatenated(tables)
     return whole if whole.nbytes > whole.num_rows * JOINED_BYTES else whole.combine_chunks()
 
 
@@ -630,7 +670,7 @@ def value_getter(column: Any, type_: PhysicalType, dims: Any = None) -> Getter:
             return _nulls(column, _varlen_getter(column, kind == "text"))
     elif kind == "uuid":
         return _nulls(column, _fixed_getter(column, 16))
-    elif kind == "decimal":
+    elif kind == "decimal" and not is_exact(column.type):
         return _nulls(column, _decimal_getter(column, type_.scale))
 
     def generic(i: int) -> Any:

@@ -17,6 +17,8 @@ Values of the value domain are self-describing, so that no schema is needed to r
     BoundedArray                     extension 3: a MessagePack array of the lower bounds and the items, encoded so
     bytes of a row type's value      extension 4 where an array with lower bounds is inside (``row_keeps_bounds``), so that a server
                                      that knows none refuses it by that number
+    Decimal                          extension 5 of more than 38 digits, and NaN: a server that has no exact form (``txn.exact``) for
+                                     them refuses it so
 
 A write set is encoded when it is submitted, before its timestamp is known, so that a value that cannot be
 encoded fails that transaction alone and a batch is put together without touching rows again.
@@ -36,6 +38,7 @@ from msgspec import Raw
 from msgspec.msgpack import Ext
 
 from txn.errors import DamagedEntry, DamagedFile, UnknownFormat
+from txn.exact import MAX_DIGITS, fits
 from txn.huge_values import SHARED_BYTES, bytes_of, is_huge, utf8_pieces
 from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
 from txn.slices import Slice
@@ -53,6 +56,7 @@ _EXT_DECIMAL = 1
 _EXT_TUPLE = 2
 _EXT_BOUNDED = 3
 _EXT_BOUNDED_ROW = 4
+_EXT_EXACT = 5
 CHUNK_OPS = 2000  # operations encoded in one go: about a millisecond, if rows are short
 CHUNK_VALUES = 20_000  # values of rows that are
 SHORT_SCHEMA = 200  # changes and columns of schemas that are
@@ -89,7 +93,7 @@ class _Head(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _ext_hook(code: int, data: memoryview) -> Any:
-    if code == _EXT_DECIMAL:
+    if code in (_EXT_DECIMAL, _EXT_EXACT):
         return Decimal(str(data, "ascii"))
     if code == _EXT_TUPLE:
         return _tuple_decoder.decode(data)
@@ -114,7 +118,9 @@ def disk_value(value: Any) -> Any:
     """Return what MessagePack is given for a value of the value domain."""
     kind = type(value)
     if kind is Decimal:
-        return Ext(_EXT_DECIMAL, str(value).encode("ascii"))
+        text = str(value)
+        plain = len(text) <= MAX_DIGITS and text != "NaN" and "+" not in text
+        return Ext(_EXT_DECIMAL if plain or _is_plain_number(value) else _EXT_EXACT, text.encode("ascii"))
     if kind is tuple:
         return Ext(_EXT_TUPLE, _encode([disk_value(v) for v in value]))
     if kind is BoundedArray:
@@ -122,6 +128,11 @@ def disk_value(value: Any) -> Any:
     if kind is bytes and row_keeps_bounds(value):
         return Ext(_EXT_BOUNDED_ROW, value)
     return value
+
+
+def _is_plain_number(value: Decimal) -> bool:
+    """Tell whether each column of numbers that may have it has it in its plain form; whose it is is not known here."""
+    return fits("decimal", value) and fits("numeric", value)
 
 
 _ARRAYS = frozenset((tuple, BoundedArray))

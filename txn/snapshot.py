@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from txn.api import ShardStats
 from txn.columns import int64_array, rows_to_table_slowly, table_schema
 from txn.errors import anew
+from txn.exact import concatenated
 from txn.mvcc.generation import Cold
 from txn.mvcc.hotlog import Segment
 from txn.mvcc.intents import OwnWrites
@@ -141,7 +142,7 @@ def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
         else:
             table = segment.arrow if segment.arrow.num_rows == length else segment.arrow.slice(0, length)
         tables.append(table if mask is True else table.filter(mask))
-    hot = pa.concat_tables(tables) if tables else table_schema(spec.columns).empty_table()
+    hot = concatenated(tables) if tables else table_schema(spec.columns).empty_table()
     if at.hidden:
         if hot.num_rows:
             ids = pa.array(at.hidden, pa.int64())
@@ -155,7 +156,7 @@ def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
                 spec, [v for _r, v in chunk], [r for r, _v in chunk], [0] * len(chunk)
             )
             own_tables.append((yield from steps_of(table)))
-        hot = pa.concat_tables(own_tables)
+        hot = concatenated(own_tables)
     held: object = None
     if any(part.file.remote for part in at.parts):
         held = yield asyncio.gather(*(part.file.hold() for part in at.parts))
@@ -170,7 +171,7 @@ def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
             begins = (yield part.file.read_arrow([])).column("s_begin").combine_chunks()
         hiding = part.hiding(at.ts, extra.get(part.ref.name, ()), begins)
         hidden = (yield txn.core.offload(hiding)) if hiding.large else hiding()
-        parts.append(SnapshotPart(part.ref, hidden, part.file.row_bytes))
+        parts.append(SnapshotPart(part.ref, hidden, part.file.row_bytes, part.file.exact))
     return Snapshot(spec, Timestamp(at.ts), tuple(parts), hot, held)
 
 

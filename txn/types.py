@@ -7,9 +7,10 @@ that the engine's users see (``planner.types`` documents it; the physical kinds 
     bool         bool                            bool
     int16/32/64  int                             int16/32/64
     float32/64   float                           float32/64
-    decimal      Decimal, exponent = -scale      decimal128(precision, scale)
+    decimal      Decimal, exponent = -scale, NaN decimal128(precision, scale)
     numeric      Decimal of any scale, NaN, inf  struct<u: decimal128(38,0), s: int32>; s -1 is NaN,
-                                                 -2 -Infinity, -3 Infinity (txn.columns)
+                                                 -2 -Infinity, -3 Infinity (txn.columns); of both kinds,
+                                                 where a value does not fit, the exact form (txn.exact)
     text         str                             string
     bytes        bytes                           binary
     tailed       bytes, whose last four say      binary
@@ -174,11 +175,13 @@ class SnapshotPart:
     ``hidden``: an Arrow int64 array (sorted) of positions in the file whose rows the snapshot does not see
     (ended at or before its timestamp, begun after it, or replaced by the reader's own intents); None = none.
     ``row_bytes``: what a row takes as Arrow data, on average; 0 where it is not known.
+    ``exact``: attnums of the columns that are in their exact form (``txn.exact``).
     """
 
     ref: PartRef
     hidden: Any  # pyarrow.Int64Array | None
     row_bytes: int = 0
+    exact: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,6 @@ from engine.sequences.define import (
 from engine.triggers.dependencies import columns_of, comments_of, trigger_words, without_triggers
 from engine.writes.returning import make_env
 from engine.writes.shape import TableShape, table_layout
-from engine.writes.storable import refusal
 from pgwire.give_way import opening, openly, paced_iter
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, generated_from, rebase_view
@@ -487,7 +486,7 @@ def _retyping(
     """Return what makes rows of a table as it was into rows of what it will be, checked."""
     env = make_env(context(session, plan, ()))
     layout = table_layout(before)
-    makers = [(one.after, compile_expr(one.using, layout), refusal(one.after)) for one in retyped]
+    makers = [(one.after, compile_expr(one.using, layout)) for one in retyped]
     check = RowCheck(session, after, [c for c in after.constraints if c.kind == "c"])
     complete = completing(session, TableShape.of(after, session), env)
 
@@ -495,12 +494,10 @@ def _retyping(
         new: list[Row] = []
         for row in rows:
             values = list(row)
-            for column, make, refuse in makers:
+            for column, make in makers:
                 value = openly(make, (*row, before.oid), env)
                 if value is None and column.not_null:
                     raise _has_nulls(before, column)
-                if refuse is not None:
-                    refuse(value)
                 values[column.attnum - 1] = value
             new.append(tuple(values))
         check(new)

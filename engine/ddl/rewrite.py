@@ -31,6 +31,7 @@ from planner.catalog import ConstraintDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
 from txn.columns import column_arrays_slowly, column_fields
+from txn.exact import batch_of
 from txn.types import Row, ShardColumn, ShardId
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ async def batches_of(relation: RelationDef, rows: Sequence[Row]) -> AsyncIterato
     for some, _long in cut_rows(rows, _measure(relation)):
         arrays = openly(_arrays, columns, some)
         del some
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        yield batch_of(arrays, schema)
         del arrays
         await asyncio.sleep(0)
 

@@ -8,7 +8,7 @@ Registers are those of DuckDB's HyperLogLog, as they are: it hands them out, and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import duckdb
@@ -17,6 +17,7 @@ import pyarrow as pa
 from engine.statistics.figures import Bound, CannotCount, ColumnFigures, PartFigures, has_bounds
 from engine.statistics.sketch import EMPTY, PRECISION
 from pgwire.codecs.numeric import CONTEXT
+from txn.exact import exact_columns
 from txn.types import PhysicalType
 
 VERSION = f"duckdb {duckdb.__version__}"
@@ -30,6 +31,11 @@ _LENGTHS = {
 }  # fmt: skip
 
 
+_EXACT_LENGTHS = {
+    "numeric": "3 + 2 * ((coalesce(strlen({c}.x), strlen(CAST({c}.v.u AS VARCHAR))) + 3) // 4)",
+}
+
+
 class DuckCounter:
     """Counts with a local executor's instance. Used by one thread at a time; ``interrupt`` by any."""
 
@@ -38,24 +44,31 @@ class DuckCounter:
         self._cursor = cursor
         self._running: Any = None
 
-    def part(self, path: str, columns: Mapping[int, PhysicalType], hidden: Any = None) -> PartFigures:
+    def part(
+        self,
+        path: str,
+        columns: Mapping[int, PhysicalType],
+        hidden: Any = None,
+        exact: Collection[int] = (),
+    ) -> PartFigures:
         """Return the figures of a part's file. Blocks. Raises CannotCount.
 
         Args:
             path: the file.
             columns: those it has.
             hidden: positions of rows that do not count (Arrow int64); None: all do.
+            exact: columns in their exact form (``txn.exact``), which have no bounds.
         """
         quoted = path.replace("'", "''")
         if hidden is None:
-            return self._count(f"read_parquet('{quoted}')", columns, {})
+            return self._count(f"read_parquet('{quoted}')", columns, {}, exact)
         seen = f"read_parquet('{quoted}', file_row_number = true) AS f ANTI JOIN hf_hidden AS h ON f.file_row_number = h.pos"
-        return self._count(seen, columns, {"hf_hidden": pa.table({"pos": hidden})})
+        return self._count(seen, columns, {"hf_hidden": pa.table({"pos": hidden})}, exact)
 
     def rows(self, table: Any, columns: Mapping[int, PhysicalType]) -> PartFigures:
         """Return the figures of an Arrow table with columns ``c<attnum>``. Blocks. Raises CannotCount."""
         wanted = table.select([f"c{attnum}" for attnum in columns])
-        return self._count("hf_rows", columns, {"hf_rows": wanted})
+        return self._count("hf_rows", columns, {"hf_rows": wanted}, exact_columns(wanted.schema))
 
     def interrupt(self) -> None:
         """Make what is being counted fail with CannotCount."""
@@ -64,11 +77,15 @@ class DuckCounter:
             running.interrupt()
 
     def _count(
-        self, source: str, columns: Mapping[int, PhysicalType], tables: Mapping[str, Any]
+        self,
+        source: str,
+        columns: Mapping[int, PhysicalType],
+        tables: Mapping[str, Any],
+        exact: Collection[int],
     ) -> PartFigures:
         if not columns:
             return PartFigures(0, {})
-        targets = ", ".join(_targets(attnum, type_) for attnum, type_ in columns.items())
+        targets = ", ".join(_targets(attnum, type_, attnum in exact) for attnum, type_ in columns.items())
         cursor = self._running = self._cursor()
         try:
             for name, table in tables.items():
@@ -79,24 +96,27 @@ class DuckCounter:
         finally:
             self._running = None
             cursor.close()
-        figures = {attnum: _figures(found, attnum, type_) for attnum, type_ in columns.items()}
+        figures = {
+            attnum: _figures(found, attnum, type_, attnum in exact) for attnum, type_ in columns.items()
+        }
         return PartFigures(found["n"][0].as_py(), figures)
 
 
-def _targets(attnum: int, type_: PhysicalType) -> str:
+def _targets(attnum: int, type_: PhysicalType, exact: bool) -> str:
     column = f"c{attnum}"
     targets = [
         f"count({column}) AS n{attnum}", f"approx_count_distinct({column}) EXPORT_STATE AS s{attnum}"
     ]  # fmt: skip
-    if has_bounds(type_):
+    if has_bounds(type_) and not exact:
         targets += [f"min({column}) AS l{attnum}", f"max({column}) AS h{attnum}"]
-    length = _LENGTHS.get(type_.kind, "").format(c=column)
+    lengths = _EXACT_LENGTHS if exact and type_.kind in _EXACT_LENGTHS else _LENGTHS
+    length = lengths.get(type_.kind, "").format(c=column)
     if length:
         targets += [f"CAST(coalesce(sum({length}), 0) AS BIGINT) AS o{attnum}", f"max({length}) AS m{attnum}"]
     return ", ".join(targets)
 
 
-def _figures(found: Any, attnum: int, type_: PhysicalType) -> ColumnFigures:
+def _figures(found: Any, attnum: int, type_: PhysicalType, exact: bool) -> ColumnFigures:
     """Return a column's figures from the row that DuckDB answered."""
     values = found[f"n{attnum}"][0].as_py()
     if not values:
@@ -105,7 +125,7 @@ def _figures(found: Any, attnum: int, type_: PhysicalType) -> ColumnFigures:
     if state["precision"] != PRECISION or len(state["registers"]) != len(EMPTY):
         raise CannotCount(f"{VERSION} has other sketches")
     low = high = None
-    if has_bounds(type_):
+    if has_bounds(type_) and not exact:
         low, high = (_bound(found[f"{side}{attnum}"], type_) for side in "lh")
     octets = longest = 0
     if type_.kind in _LENGTHS:

@@ -21,10 +21,12 @@ import pyarrow as pa
 from pgwire.give_way import give_way
 from planner.lower import build as b
 from planner.lower import literals, numeric
+from planner.lower.build import Node
 from planner.lower.common import RelationUse
 from planner.lower.duckdb import DuckDialect
 from planner.lower.value import Fixed
 from planner.types import SqlType
+from txn.exact import exact_columns
 from txn.types import PhysicalType, ShardColumn, Snapshot, SnapshotPart
 
 
@@ -50,10 +52,11 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class _Alike:
-    """What is read in one scan has this in common. ``types``: as they are stored, of the columns it has."""
+    """What is read in one scan has this in common. ``types``: as they are stored, of the columns it has; ``exact``: columns in their exact form, read or not."""
 
     targets: str
     types: tuple[tuple[int, PhysicalType], ...]
+    exact: frozenset[int]
     hides: bool
 
 
@@ -64,31 +67,34 @@ def relation_sql(use: RelationUse, snapshots: Sequence[Snapshot], sources: Sourc
     for oid, snapshot in zip(use.tables, snapshots, strict=True):
         give_way()
         columns = {c.attnum: c for c in snapshot.spec.columns}
-        known: dict[tuple[int, ...], _Alike] = {}
+        known: dict[tuple[tuple[int, ...], frozenset[int]], _Alike] = {}
         for part in snapshot.parts:
             present = tuple(sorted(set(part.ref.columns) & set(use.columns)))
-            alike = known.get(present)
+            alike = known.get((present, part.exact))
             if alike is None:
-                alike = known[present] = _alike(use, columns, present)
+                alike = known[present, part.exact] = _alike(use, columns, present, part.exact)
             hides = part.hidden is not None and len(part.hidden) > 0
             scans.setdefault(replace(alike, hides=hides), []).append((oid, part))
         if snapshot.hot.num_rows:
-            alike = _alike(use, columns, tuple(sorted(use.columns)))
+            exact = exact_columns(snapshot.hot.schema)
+            alike = _alike(use, columns, tuple(sorted(use.columns)), exact)
             hot.setdefault(alike, []).append(_hot(use, oid, snapshot))
     branches = [_scan(use, alike, found, sources) for alike, found in scans.items()]
     for alike, tables in hot.items():
         name = sources.add("hot", tables[0] if len(tables) == 1 else pa.concat_tables(tables))
         branches.append(f"SELECT {_with_table(use, alike.targets, 's_table')} FROM {name}")
     if not branches:
-        targets = _targets(use, {c.attnum: c for c in snapshots[0].spec.columns}, set())
+        targets = _targets(use, {c.attnum: c for c in snapshots[0].spec.columns}, set(), frozenset())
         no_rows = "(SELECT CAST(NULL AS BIGINT) AS s_row_id, CAST(NULL AS BIGINT) AS s_table) WHERE false"
         branches.append(f"SELECT {_with_table(use, targets, 's_table')} FROM {no_rows}")
     return f"({' UNION ALL '.join(branches)})"
 
 
-def _alike(use: RelationUse, columns: dict[int, ShardColumn], present: tuple[int, ...]) -> _Alike:
+def _alike(
+    use: RelationUse, columns: dict[int, ShardColumn], present: tuple[int, ...], exact: frozenset[int]
+) -> _Alike:
     types = tuple((attnum, columns[attnum].type) for attnum in present)
-    return _Alike(_targets(use, columns, set(present)), types, False)
+    return _Alike(_targets(use, columns, set(present), exact), types, exact, False)
 
 
 def _hot(use: RelationUse, oid: int, snapshot: Snapshot) -> Any:
@@ -133,7 +139,9 @@ def _with_table(use: RelationUse, targets: str, table: str) -> str:
     return f"{targets}, {table} AS s_table" if use.table else targets
 
 
-def _targets(use: RelationUse, columns: dict[int, ShardColumn], present: set[int]) -> str:
+def _targets(
+    use: RelationUse, columns: dict[int, ShardColumn], present: set[int], exact: frozenset[int]
+) -> str:
     dialect = DuckDialect()  # names that it makes are the same for what is alike
     targets = []
     for attnum, (type_, num) in sorted(use.columns.items()):
@@ -150,12 +158,13 @@ def _targets(use: RelationUse, columns: dict[int, ShardColumn], present: set[int
                     "an array of several dimensions or other lower bounds than 1 in this executor is not supported",
                 )
             )
-            items = _items(dialect, f"c{attnum}", column.type)
+            items = _items(dialect, f"c{attnum}", column.type, exact=attnum in exact)
             targets.append(
                 f"CASE WHEN c{attnum}_dims IS NOT NULL THEN {refused} ELSE {items} END AS c{attnum}"
             )
         else:
-            targets.append(f"CAST(c{attnum} AS {engine_type}) AS c{attnum}")
+            value = dialect.text(_fitting(dialect, b.bare(f"c{attnum}"))) if attnum in exact else f"c{attnum}"
+            targets.append(f"CAST({value} AS {engine_type}) AS c{attnum}")
     if use.row_id:
         targets.append("s_row_id" if present or use.row_id else "0")
     if not targets:
@@ -163,14 +172,24 @@ def _targets(use: RelationUse, columns: dict[int, ShardColumn], present: set[int
     return ", ".join(targets)
 
 
-def _items(dialect: DuckDialect, name: str, stored: PhysicalType) -> str:
+def _fitting(dialect: DuckDialect, value: Node) -> Node:
+    """Return a value of a column in its exact form; one that is beyond DuckDB's types ends the query there."""
+    text = b.field(value, "x")
+    beyond = dialect.error(*numeric.OVERFLOW, b.is_null(b.copied(text)))
+    return b.case([(b.is_null(text, negated=True), beyond)], b.field(b.copied(value), "v"))
+
+
+def _items(dialect: DuckDialect, name: str, stored: PhysicalType, *, exact: bool) -> str:
     """Return a column of arrays as queries have it: numerics in them are of any scale, whatever was declared."""
     element = stored.element
-    if element is None or element.kind != "decimal":
+    if element is None or not (exact or element.kind == "decimal"):
         return name
     item = dialect.fresh("x")
-    value = numeric.numeric(b.bare(item), Fixed(element.precision, element.scale))
-    return dialect.text(dialect.mapped(b.bare(name), item, numeric.to_floating(dialect, value)))
+    body = _fitting(dialect, b.bare(item)) if exact else b.bare(item)
+    if element.kind == "decimal":
+        fixed = numeric.numeric(body, Fixed(element.precision, element.scale))
+        body = numeric.to_floating(dialect, fixed)
+    return dialect.text(dialect.mapped(b.bare(name), item, body))
 
 
 def _quoted(path: str) -> str:

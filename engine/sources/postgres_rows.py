@@ -25,6 +25,7 @@ from pgwire.codecs.errors import DataError
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from txn.columns import column_arrays_slowly, column_fields
+from txn.exact import batch_of
 from txn.types import Key, Row, ShardColumn
 
 SLICE_ROWS: Final = 2000
@@ -159,7 +160,7 @@ class SnapshotRows:
                 arrays += given_way(column_arrays_slowly([row[column.attnum - 1] for row in rows], column))
             self._counted(len(rows))
             self._line += len(rows)
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            yield batch_of(arrays, schema)
 
     def _where(self, index: int, column: str | None, text: str | None) -> str:
         place = f"snapshot of table {self._table.upstream.shown}, row {self._line + index + 1}"

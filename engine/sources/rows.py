@@ -1,4 +1,4 @@
-"""Field texts to table rows: decoded by column, cut to their typmods, checked against what the column can keep and NOT NULL.
+"""Field texts to table rows: decoded by column, cut to their typmods, checked against NOT NULL.
 
 Values read as PostgreSQL reads them under its own defaults (DateStyle ISO, TimeZone UTC), whatever sessions set.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from engine.writes.storable import refusal
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_decoder
 from pgwire.codecs.settings import DEFAULT
@@ -26,17 +25,9 @@ MAX_SHOWN: Final = 100
 def _reader(column: ColumnDef) -> Callable[[str], Any]:
     decode = text_decoder(column.type.oid, DEFAULT)
     coerce = typmod_function(column.type.oid, column.type.typmod)
-    refuse = refusal(column)
-
-    def read(text: str) -> Any:
-        value = decode(text)
-        if coerce is not None:
-            value = coerce(value)
-        if refuse is not None:
-            refuse(value)
-        return value
-
-    return read
+    if coerce is None:
+        return decode
+    return lambda text: coerce(decode(text))
 
 
 class RowReader:

@@ -29,6 +29,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.executor import EngineLimit
 from engine.spark import statistics
 from engine.spark.hidden import MAX_BITS, HiddenViews, HoledPart, is_hidden, slots_for
 from engine.spark.part_bounds import Bounds, Conditions, pruned
@@ -38,6 +39,7 @@ from engine.statistics.keeper import Known, Statistics
 from planner.lower import literals
 from planner.lower.common import RelationUse
 from planner.lower.spark import SparkDialect
+from txn.exact import exact_columns
 from txn.types import PhysicalType, ShardColumn, Snapshot, SnapshotPart
 
 MAX_INLINE_ROWS = 10_000
@@ -330,6 +332,12 @@ class _Table:
         self._sources: list[tuple[str, str, frozenset[int]]] = []
         """Of each branch: a hint, FROM and WHERE, which of the used columns it has."""
         groups: dict[frozenset[int], list[SnapshotPart]] = {}
+        exact = exact_columns(snapshot.hot.schema)
+        if self._used & exact.union(*(part.exact for part in snapshot.parts)):
+            raise EngineLimit(
+                "0A000",
+                "a stored numeric of more than 38 digits, or NaN in a column with a precision, in this executor is not supported",
+            )
         for part in snapshot.parts:
             groups.setdefault(self._used & set(part.ref.columns), []).append(part)
         hot = snapshot.hot if snapshot.hot.num_rows else None
@@ -349,7 +357,7 @@ class _Table:
     def _files(self, present: frozenset[int], parts: list[SnapshotPart], hot: Any) -> None:
         """Note a scan of parts that have the same of the used columns; ``hot``: rows to be read along."""
         inputs = self._inputs
-        common = set(self._columns).intersection(*(part.ref.columns for part in parts))
+        common = set(self._columns).intersection(*(set(part.ref.columns) - part.exact for part in parts))
         ddl = ", ".join(self._ddl(sorted(n for n in common if not self._columns[n].dropped), row_id=True))
         holed = [part for part in parts if _is_holed(part)]
         by_position = sum(part.ref.rows for part in holed) > MAX_BITS

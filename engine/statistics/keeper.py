@@ -44,8 +44,17 @@ log = logging.getLogger("holdfast")
 class Counter(Protocol):
     """Counts figures, for one thread at a time."""
 
-    def part(self, path: str, columns: Mapping[int, PhysicalType], hidden: Any = None) -> PartFigures:
-        """Return those of a part's file without rows at ``hidden`` positions; ``columns``: which it has. Blocks. Raises CannotCount."""
+    def part(
+        self,
+        path: str,
+        columns: Mapping[int, PhysicalType],
+        hidden: Any = None,
+        exact: Collection[int] = (),
+    ) -> PartFigures:
+        """Return those of a part's file without rows at ``hidden`` positions; ``columns``: which it has. Blocks. Raises CannotCount.
+
+        ``exact``: columns in their exact form (``txn.exact``).
+        """
 
     def rows(self, table: Any, columns: Mapping[int, PhysicalType]) -> PartFigures:
         """Return those of an Arrow table. Blocks. Raises CannotCount."""
@@ -230,7 +239,9 @@ class Statistics:
                 continue
             many = not _speaks(part.ref.rows, part)
             try:
-                found[name] = work.counter.part(part.ref.path, present, part.hidden if many else None)
+                found[name] = work.counter.part(
+                    part.ref.path, present, part.hidden if many else None, part.exact
+                )
             except CannotCount as error:
                 missing = True
                 if not work.off:

@@ -32,6 +32,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import openly
 from txn.columns import column_arrays, column_arrays_slowly, column_fields
+from txn.exact import batch_of
 from txn.types import Row, ShardColumn
 
 SLICE_BYTES: Final = 2 << 10  # read row by row between two turns of the loop: some 0.1 ms of short rows
@@ -83,7 +84,7 @@ def row_batches(columns: Sequence[ShardColumn], rows: list[Row]) -> Iterator[Any
         for column in columns:
             arrays += given_way(column_arrays_slowly([row[column.attnum - 1] for row in some], column))
         some.clear()
-        batches = [pa.RecordBatch.from_arrays(arrays, schema=schema)]
+        batches = [batch_of(arrays, schema)]
         arrays.clear()
         yield batches.pop()
 
@@ -371,7 +372,7 @@ class BatchMaker:
             if array is None or array.null_count:
                 return None
         arrays = [read[f.name] if f.name in read else pa.nulls(rows, f.type) for f in self._schema]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return batch_of(arrays, self._schema)
 
 
 class ColumnLoader(BatchMaker):

@@ -28,6 +28,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.give_way import give_way, openly
 from pgwire.release import let_go
 from txn.columns import as_stored, column_arrays_slowly, column_fields
+from txn.exact import batch_of
 from txn.types import Row
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class BulkSource:
             for column in self._columns:
                 arrays += given_way(column_arrays_slowly([row[column.attnum - 1] for row in rows], column))
                 give_way()
-            made.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+            made.append(batch_of(arrays, self._schema))
             let_go(values, rows)
             if self._refused is not None:
                 break
@@ -189,4 +190,4 @@ class BulkSource:
                 arrays.append(stored)
             if arrays[-1].null_count and field.name in self._not_null:
                 return None
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return batch_of(arrays, self._schema)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from engine.writes.storable import refusal
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.sizes import is_bounded
@@ -85,7 +84,7 @@ class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, generated columns, NOT NULL, checks."""
 
     __slots__ = (
-        "bounded", "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "settings", "shard", "shards", "short", "shown",
+        "bounded", "checks", "demands", "generated", "not_null", "oid", "relation", "settings", "shard", "shards", "short", "shown",
         "told", "width",
     )  # fmt: skip
 
@@ -122,8 +121,6 @@ class TableShape:
         self.demands = [(attnum - 1, demand) for attnum, demand in demands]
         self.told = relation.live  # the columns of a row that DETAIL shows, in order
         self.shown = ALL_SHOWN
-        found = [(c.attnum - 1, refusal(c)) for c in relation.live]
-        self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
 
     @classmethod
     def of(
@@ -233,9 +230,6 @@ class TableShape:
         for position, check in self.demands:
             for row in each:
                 check(row[position], session)
-        for position, refuse in self.refusals:
-            for row in each:
-                refuse(row[position])
         for position, name in self.not_null:
             for row in each:
                 if row[position] is None:

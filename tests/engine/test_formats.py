@@ -102,7 +102,7 @@ def test_there_is_one_for_each_format() -> None:
     """Each has what its commit could store: a script that is refused as a whole would prove nothing."""
     told = {name: json.loads((FOLDER / f"{name}.json").read_text()) for name in STORED}
     assert len(told) >= 6
-    assert [name for name in STORED if not told[name]["refused"]] == STORED[-2:]
+    assert [name for name in STORED if not told[name]["refused"]] == STORED[-3:]
     assert [name for name in STORED if not told[name]["events"]] == STORED[:1]
     for name in STORED:
         assert (FOLDER / f"{name}.tar.xz").stat().st_size < 200_000
@@ -129,7 +129,7 @@ def contents(data: Path) -> dict[str, bytes]:
 
 
 def test_parts_say_what_they_hold(tmp_path: Path) -> None:
-    """A server that does not know arrays with lower bounds, or them inside rows, refuses a part by its format."""
+    """A server that does not know arrays with lower bounds, or them inside rows, or exact forms, refuses a part by its format."""
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
     made = {
@@ -146,6 +146,10 @@ def test_parts_say_what_they_hold(tmp_path: Path) -> None:
             b"3",
         ),
         "beside": ("x int, o outer_row", "1, ROW(ROW('{1,2}', 'a')::inner_row, '[0:0]={a}')", b"3"),
+        "number": ("n numeric, p numeric(4,2)", "'NaN', 1.5", b"1"),
+        "not a number": ("a int[], p numeric(4,2)", "'[0:1]={1,2}', 'NaN'", b"4"),
+        "many digits": ("n numeric", "1e38", b"4"),
+        "elements": ("n numeric[], p numeric(4,2)[]", "'{1e38}', '{NaN}'", b"4"),
     }
     with killed_at_the_end(data) as c:
         rows_of(c, "CREATE TYPE inner_row AS (a int[], t text)")

@@ -56,6 +56,10 @@ OBJECTS: Final = [
     "CREATE TABLE measured_old PARTITION OF measured FOR VALUES FROM ('2020-01-01') TO ('2025-01-01')",
     "CREATE TABLE measured_new PARTITION OF measured FOR VALUES FROM ('2025-01-01') TO ('2030-01-01')",
     "CREATE TABLE bounded (id int PRIMARY KEY, a int[], t text[], p pair)",
+    "CREATE TABLE exact_numbers (id int PRIMARY KEY, p numeric(8,2), n numeric, b numeric(50,3), pa numeric(8,2)[], na numeric[])",
+    "CREATE INDEX exact_numbers_n ON exact_numbers (n)",
+    "CREATE INDEX exact_numbers_p ON exact_numbers (p, id)",
+    "CREATE INDEX exact_numbers_na ON exact_numbers USING gin (na)",
     "CREATE INDEX texts_lower ON texts (lower(t))",
     "CREATE INDEX numbers_some ON numbers (i8) WHERE b",
     "CREATE UNIQUE INDEX times_z ON times (z)",
@@ -99,6 +103,9 @@ IN_PARTS: Final = [
     "INSERT INTO measured VALUES ('2021-05-05', 1), ('2026-05-05', 2), ('2029-12-31', NULL)",
     "INSERT INTO bounded VALUES (1, '[0:2]={1,2,3}', '[-1:0][2:3]={{a,b},{c,NULL}}', ROW('k', '[5:6]={1,2}', 1))",
     "INSERT INTO bounded VALUES (2, '{1,2}', '{a}', ROW('k', '{1,2}', 1))",
+    "INSERT INTO exact_numbers VALUES (1, 'NaN', 1e60, 'NaN', '{NaN,1.5,NULL}', '{{1e50,NaN},{1,NULL}}'),"
+    " (2, 1.25, 0.1234567890123456789012345678901234567890123456789, 12345678901234567890123456789012345678901234.5, '{2}', '{}'),"
+    " (3, NULL, 'Infinity', NULL, NULL, NULL), (4, -2, -1e-40, -1, '{}', '{-Infinity,1e-60}')",
 ]
 
 ENDED: Final = [
@@ -108,6 +115,7 @@ ENDED: Final = [
     "DELETE FROM texts WHERE id BETWEEN 10 AND 12",
     "UPDATE nested SET j = j || '{\"z\": 0}' WHERE id = 1",
     "DELETE FROM app.ledger WHERE who = 'p2' AND amount > 20",
+    "UPDATE exact_numbers SET p = 'NaN', n = n - 1e60 WHERE id = 4",
 ]
 
 IN_THE_LOG: Final = [
@@ -123,10 +131,13 @@ IN_THE_LOG: Final = [
     "INSERT INTO late VALUES (1, 'made after the checkpoint')",
     "INSERT INTO bounded VALUES (201, '[3:4]={7,8}', NULL, ROW('k', '[-2:-1]={1,2}', 1))",
     "ALTER TABLE late ADD COLUMN more numeric DEFAULT 1.50",
+    "INSERT INTO exact_numbers VALUES (201, 'NaN', repeat('9', 5000)::numeric, 1e40, '[3:4]={NaN,1}', '{1e50}')",
+    "ALTER TABLE exact_numbers ADD COLUMN odd numeric(5,2) DEFAULT 'NaN'",
 ]
 
 TABLES: Final = (
     "numbers", "texts", "times", "nested", "numeric_arrays", "app.ledger", "kept", "child", "measured", "bounded",
+    "exact_numbers",
 )  # fmt: skip
 
 QUESTIONS: Final = [
@@ -135,6 +146,9 @@ QUESTIONS: Final = [
     "SELECT id FROM numbers WHERE b AND i8 > 300000000000 ORDER BY i8",
     "SELECT id FROM nested WHERE j @> '{\"a\": [1]}' ORDER BY id",
     "SELECT id FROM nested WHERE a @> '{7}' ORDER BY id",
+    "SELECT id FROM exact_numbers WHERE n >= 1e60 ORDER BY n, id",
+    "SELECT id FROM exact_numbers WHERE p = 'NaN' ORDER BY id",
+    "SELECT id FROM exact_numbers WHERE na @> '{1e50}' ORDER BY id",
     "SELECT * FROM app.sums ORDER BY who",
     "SELECT * FROM app.first",
     "SELECT app.twice(21), app.steps(10)",

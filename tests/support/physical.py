@@ -21,7 +21,7 @@ def _numeric() -> st.SearchStrategy[Decimal]:
     finite = st.builds(
         lambda sign, digits, scale: Decimal((sign, tuple(map(int, str(digits))), -scale)),
         st.integers(0, 1),
-        st.integers(0, 10**38 - 1) | st.integers(0, 2000),
+        st.integers(0, 10**38 - 1) | st.integers(0, 2000) | st.integers(10**38, 10**100),
         st.integers(0, 60),
     ).map(lambda d: abs(d) if d == 0 else d)  # PostgreSQL has no negative zero
     specials = st.sampled_from([Decimal("NaN"), Decimal("Infinity"), Decimal("-Infinity")])
@@ -30,9 +30,10 @@ def _numeric() -> st.SearchStrategy[Decimal]:
 
 def _decimal(precision: int, scale: int) -> st.SearchStrategy[Decimal]:
     limit = 10**precision - 1
-    return st.integers(-limit, limit).map(
+    finite = st.integers(-limit, limit).map(
         lambda n: Decimal((0 if n >= 0 else 1, tuple(map(int, str(abs(n)))), -scale))
     )
+    return finite | st.just(Decimal("NaN"))
 
 
 def _lists(element: PhysicalType) -> st.SearchStrategy[tuple[Any, ...]]:
@@ -98,7 +99,11 @@ SCALARS = (
     P(kind="decimal", precision=38, scale=38),
 )  # fmt: skip
 _ELEMENTS = ("int32", "text", "numeric", "float64", "interval", "timetz")
-TYPES = (*SCALARS, *(P(kind="list", element=P(kind=k)) for k in _ELEMENTS))  # type: ignore[arg-type]
+TYPES = (
+    *SCALARS,
+    *(P(kind="list", element=P(kind=k)) for k in _ELEMENTS),  # type: ignore[arg-type]
+    P(kind="list", element=P(kind="decimal", precision=10, scale=2)),
+)
 
 
 def name_of(type_: PhysicalType) -> str:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from txn.columns import column_arrays, joined, table_schema
 from txn.encode import decode_spec
+from txn.exact import table_of
 from txn.persist.location import in_thread
 from txn.persist.part import RowGroupCache, open_part
 from txn.persist.part_job import PartJob
@@ -100,4 +101,4 @@ def live_rows(table: Any, hidden: Any, spec: ShardSpec) -> Any:
                 columns[f"{name}_dims"] = arrays[1]
     columns["s_row_id"] = table.column("s_row_id")
     columns["s_begin"] = table.column("s_begin")
-    return pa.table([columns[name] for name in schema.names], schema=schema)
+    return table_of([columns[name] for name in schema.names], schema)

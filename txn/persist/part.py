@@ -39,6 +39,7 @@ from txn.errors import (
     UnknownFormat,
     anew,
 )
+from txn.exact import exact_columns
 from txn.huge_values import LONG_LIST, SLOW_BYTES, minded, python_of
 from txn.keycodec import KeyCodec
 from txn.persist.checksum import check_file, check_footer
@@ -70,13 +71,16 @@ T = TypeVar("T")
 GROUP_BITS: Final = 14
 GROUP_ROWS: Final = 1 << GROUP_BITS
 GROUP_BYTES: Final = 8 << 20  # of Arrow data, on average over a part
+DIGITS_BYTES: Final = 1 << 20
 SCAN_BYTES: Final = 4 << 20  # of a scan's rows, made at once
 FORMAT: Final = b"1"
 BOUNDED_FORMAT: Final = b"2"
 """Of parts with arrays whose lower bounds are not all 1; else it is as format 1."""
 BOUNDED_ROWS_FORMAT: Final = b"3"
 """Of parts with such arrays inside values of row types; else it is as format 2."""
-_KNOWN: Final = (FORMAT, BOUNDED_FORMAT, BOUNDED_ROWS_FORMAT)
+EXACT_FORMAT: Final = b"4"
+"""Of parts with columns in their exact form (``txn.exact``); else it is as format 3."""
+_KNOWN: Final = (FORMAT, BOUNDED_FORMAT, BOUNDED_ROWS_FORMAT, EXACT_FORMAT)
 GATHERED: Final = 32 << 10  # cells of rows that are made in one turn; more are made in a thread
 _CHUNK_ROWS: Final = 4096  # rows turned into tuples between two chances for other threads
 _CHUNK_CELLS: Final = (
@@ -136,7 +140,7 @@ def index_codec(spec: ShardSpec, index: ShardIndex) -> KeyCodec:
 class RowGroup:
     """A decoded row group: Arrow columns, and functions that read one value of them."""
 
-    __slots__ = ("_getters", "_lists", "_plan", "_plan_getters", "huge", "nbytes", "slow", "table")
+    __slots__ = ("_getters", "_lists", "_plan", "_plan_getters", "digits", "huge", "nbytes", "slow", "table")
 
     def __init__(self, table: Any) -> None:
         """``table``: one chunk per column."""
@@ -148,6 +152,8 @@ class RowGroup:
         self.slow = bool(self.huge or self._lists)
         """Whether there may be rows that take long to be made."""
         self.nbytes: int = table.nbytes
+        self.digits = self.nbytes >= DIGITS_BYTES and bool(exact_columns(table.schema))
+        """Whether there are numbers of which many are read in a thread: they may take half a millisecond each."""
         self._getters: dict[int, Getter] = {}
         self._plan: RowPlan | None = None  # the plan of ``_plan_getters``
         self._plan_getters: list[Getter] = []
@@ -289,6 +295,8 @@ class Part:
         """Whether the file has to be held (``hold``) while engines read it by its path."""
         self.row_bytes = int(footer.metadata.get(b"holdfast.row_bytes", 0))
         """What a row takes as Arrow data, on average."""
+        self.exact = frozenset(map(int, footer.metadata.get(b"holdfast.exact", b"").split()))
+        """The attnums of columns that are in their exact form."""
         self.verified = False
         """Whether the whole file has been checked (``verify``)."""
         self.damage: DamagedFile | None = None
@@ -467,7 +475,7 @@ class Part:
             group = self._cache.get(self.ref.name, number)
             if group is None:
                 return self._load_rows(positions, spec, by_group)
-            if group.slow:
+            if group.slow or (group.digits and len(positions) > 1):
                 return self._load_rows(positions, spec, by_group)
             groups[number] = group
         if len(positions) * self._plan(spec).width > GATHERED:
@@ -484,8 +492,10 @@ class Part:
             wanted = [positions[i] & self._mask for i in slots]
             if group.huge:
                 found = [await self._row(group, i, plan) for i in wanted]
-            elif len(wanted) * plan.width > GATHERED or (
-                group.slow and sum(map(group.elements, wanted)) > LONG_LIST
+            elif (
+                group.digits
+                or len(wanted) * plan.width > GATHERED
+                or (group.slow and sum(map(group.elements, wanted)) > LONG_LIST)
             ):  # a thousand columns take as long for few rows as for many
                 found = await self._offload(partial(group.taken, wanted, plan))
                 for row in found if group.slow else ():

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from txn.columns import table_schema
 from txn.encode import decode_spec
 from txn.errors import NullInColumn
+from txn.exact import concatenated, table_of
 from txn.persist.location import BlobGrant, in_thread
 from txn.persist.part_write import sort_table, write_part
 from txn.types import PartRef
@@ -104,7 +105,7 @@ def write_parts(
 
 def _with(rows: Any, row_ids: Any, begins: Any, schema: Any) -> Any:
     columns = [rows.column(name) for name in schema.names[:-2]]
-    return pa.Table.from_arrays([*columns, row_ids, begins], schema=schema)
+    return table_of([*columns, row_ids, begins], schema)
 
 
 def _pieces(job: PartJob, batches: Iterable[Any]) -> Iterator[Any]:
@@ -121,10 +122,14 @@ def _pieces(job: PartJob, batches: Iterable[Any]) -> Iterator[Any]:
             rows += piece.num_rows
             size += piece.nbytes
             if rows >= job.part_rows or size >= job.part_bytes:
-                yield pa.Table.from_batches(gathered)
+                yield _together(gathered)
                 gathered, rows, size = [], 0, 0
     if gathered:
-        yield pa.Table.from_batches(gathered)
+        yield _together(gathered)
+
+
+def _together(batches: Iterable[Any]) -> Any:
+    return concatenated([pa.Table.from_batches([batch]) for batch in batches])
 
 
 def _check_nulls(job: PartJob, batch: Any) -> None:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from txn.columns import JOINED_BYTES, column_arrays, column_fields, has_bounded_rows, has_bounds, one_chunk
 from txn.encode import encode_spec
 from txn.entries import entry_arrays
+from txn.exact import exact_columns, settled
 from txn.huge_values import views_of
 from txn.intervals import node_array
 from txn.persist import huge_pages
@@ -24,6 +25,7 @@ from txn.persist.location import Blob, Offload
 from txn.persist.part import (
     BOUNDED_FORMAT,
     BOUNDED_ROWS_FORMAT,
+    EXACT_FORMAT,
     FORMAT,
     Part,
     group_rows,
@@ -175,6 +177,8 @@ def _paths(table: Any) -> Iterator[str]:
 
 def _format_of(table: Any, spec: ShardSpec) -> bytes:
     """Return the format of a part: the lowest that has all that is in its columns."""
+    if exact_columns(table.schema):
+        return EXACT_FORMAT
     names = frozenset(table.column_names)
     if any(
         has_bounded_rows(table.column(f"c{c.attnum}"), c.type)
@@ -201,7 +205,7 @@ async def write_part(
     _check_columns(table, spec)
     if not table.num_rows:
         raise ValueError("a part has at least one row")
-    ordered = await offload(lambda: sort_table(table, spec)) if sort else table
+    ordered = await offload(lambda: settled(sort_table(table, spec) if sort else table))
 
     def write_parquet(file: BinaryIO) -> None:
         row_bytes = ordered.nbytes // ordered.num_rows
@@ -210,6 +214,8 @@ async def write_part(
             b"holdfast.format": _format_of(ordered, spec), b"holdfast.spec": encode_spec(spec),
             b"holdfast.row_bytes": str(row_bytes).encode("ascii"),
         }  # fmt: skip
+        if exact := exact_columns(ordered.schema):
+            metadata[b"holdfast.exact"] = " ".join(map(str, sorted(exact))).encode("ascii")
         marked = ordered.replace_schema_metadata(metadata)
         paths = list(_paths(ordered))
         leaves = _huge(ordered)
@@ -305,7 +311,7 @@ def _with_missing(table: Any, spec: ShardSpec, attnums: tuple[int, ...]) -> Any:
         if column.attnum in attnums and f"c{column.attnum}" not in table.column_names:
             arrays = column_arrays([column.missing_value] * table.num_rows, column)
             for field, values in zip(column_fields(column), arrays, strict=True):
-                table = table.append_column(field, values)
+                table = table.append_column(field.with_type(values.type), values)
     return table
 
 

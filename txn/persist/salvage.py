@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from txn.columns import column_arrays, column_fields, one_chunk
 from txn.errors import DamagedFile
+from txn.exact import alike, plain_type
 from txn.persist.checksum import check_file, check_footer
 from txn.persist.location import Blob
 from txn.persist.part import parquet_name, sidecar_name, system_name
@@ -152,7 +153,7 @@ class _Examination:
                 )
 
         found = self._read(name, read)
-        return found if found is not None and found.type.equals(field.type) else None
+        return found if found is not None and plain_type(found.type).equals(field.type) else None
 
     def _named(self, keys: SortedKeys) -> list[Key]:
         """Return the primary keys by position."""
@@ -194,8 +195,9 @@ class _Examination:
                     lost.update(places)
                     chunks.append(pa.nulls(count, field.type))
                 at += count
-            fields.append(field)
-            arrays.append(pa.chunked_array(chunks, field.type))
+            whole = pa.chunked_array(alike(chunks), None if chunks else field.type)
+            fields.append(field.with_type(whole.type))
+            arrays.append(whole)
         table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
         if ref.min_begin == ref.max_begin:
             begins = pa.repeat(pa.scalar(ref.min_begin, pa.int64()), rows)

@@ -328,15 +328,17 @@ def test_a_connection_that_breaks_is_made_again(upstream: Upstream, here: Connec
 
 def test_values_that_do_not_fit_name_their_place(upstream: Upstream, here: Connection) -> None:
     up = upstream.c
-    up.execute("CREATE TABLE wide (id int PRIMARY KEY, n numeric)")
+    up.execute("CREATE TABLE wide (id int PRIMARY KEY, n numeric, l timestamp)")
     up.execute(f"CREATE PUBLICATION {upstream.schema} FOR TABLE wide")
     here.execute(f"CREATE SOURCE wides FROM POSTGRES {upstream.options}")
     wait_for(here, "SELECT state FROM holdfast_sources WHERE name = 'wides'", "running")
-    up.execute("INSERT INTO wide VALUES (1, 1e45)")
+    up.execute("INSERT INTO wide VALUES (1, 1e45), (2, 'NaN')")
+    wait_for(here, "SELECT count(*) FROM wide WHERE n IN (1e45, 'NaN')", 2)
+    up.execute("INSERT INTO wide VALUES (3, 0, '294270-01-01')")
     wait_for(here, "SELECT state FROM holdfast_sources WHERE name = 'wides'", "stopped")
     error = str(value(here, "SELECT last_error FROM holdfast_sources WHERE name = 'wides'"))
-    assert error.startswith("22003: value of 46 digits is out of range")
-    assert f"table {upstream.schema}.wide, column n" in error
+    assert error.startswith("22008: timestamp out of range")
+    assert f"table {upstream.schema}.wide, column l" in error
     up.execute("DELETE FROM wide")
 
 

@@ -26,7 +26,7 @@ from txn.encode import decode_batch, decode_entry, decode_spec, encode_batch, en
 from txn.errors import UnknownFormat
 from txn.types import PhysicalType, ShardColumn, ShardId, ShardSpec
 
-NEW = Ext(5, b"new")
+NEW = Ext(6, b"new")
 """A value of a kind that nobody knows yet."""
 
 
@@ -37,8 +37,8 @@ def crc_of_format(number: int) -> int:
 NEWER: dict[str, tuple[Mapping[str, Any], str]] = {
     "directory": ({"txn.leadership.DIRECTORY_FORMAT": 2}, "holdfast data directory, format 2"),
     "part": (
-        {"txn.persist.part_write._format_of": lambda _table, _spec: b"4", "txn.persist.part._KNOWN": (b"4",)},
-        r"\.parquet has format b'4'",
+        {"txn.persist.part_write._format_of": lambda _table, _spec: b"5", "txn.persist.part._KNOWN": (b"5",)},
+        r"\.parquet has format b'5'",
     ),
     "sidecar": ({"txn.persist.sidecar._FORMAT": 3}, r"\.sys is a sidecar of format 3"),
     "register": (
@@ -50,7 +50,7 @@ NEWER: dict[str, tuple[Mapping[str, Any], str]] = {
         "log.* has format 04",
     ),
     "log file": ({}, r"log\.sqlite has format 3"),
-    "value": ({}, "log.* extension type 5"),
+    "value": ({}, "log.* extension type 6"),
 }
 
 
@@ -101,11 +101,11 @@ def files(path: Path) -> dict[str, bytes]:
 
 def test_an_unknown_value_is_refused_by_the_name_of_what_holds_it() -> None:
     for value in (NEW, (1, NEW)):
-        with pytest.raises(UnknownFormat, match=r"entry 7 cannot be read: .* extension type 5"):
+        with pytest.raises(UnknownFormat, match=r"entry 7 cannot be read: .* extension type 6"):
             decode_entry(encode_batch(batch_of(row_write(1, value))), "entry 7")
     column = ShardColumn(attnum=1, type=PhysicalType(kind="int32"), missing_value=NEW)
     spec = ShardSpec(shard=ShardId(7), version=1, columns=(column,), indexes=())
-    with pytest.raises(UnknownFormat, match=r"schema of 7 cannot be read: .* extension type 5"):
+    with pytest.raises(UnknownFormat, match=r"schema of 7 cannot be read: .* extension type 6"):
         decode_spec(encode_spec(spec), "schema of 7")
     with pytest.raises(UnknownFormat, match="schema of 7 has format 02"):
         decode_spec(b"\x02" + encode_spec(spec)[1:], "schema of 7")
