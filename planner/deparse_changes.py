@@ -6,20 +6,32 @@ from dataclasses import replace
 from typing import Final
 
 from planner.catalog import RelationDef
-from planner.deparse_expr import INDENT_STEP, Printer, quote_identifier
+from planner.deparse_expr import INDENT_STEP, Printer, collation_name, quote_identifier, stored_function
 from planner.deparse_from import level_of, relation_name, values
 from planner.deparse_names import is_called_otherwise
 from planner.deparse_query import print_from, print_query, print_targets, print_with
 from planner.errors import SqlError
-from planner.query import Insert, KeptChange, RangeRef, RelationRange, Select, Values
+from planner.query import (
+    CollateExpr,
+    Insert,
+    KeptChange,
+    KeptConflict,
+    RangeRef,
+    RelationRange,
+    Select,
+    Values,
+    Var,
+)
 
 _OVERRIDING: Final = {"": "", "system": "OVERRIDING SYSTEM VALUE ", "user": "OVERRIDING USER VALUE "}
 
 
 def print_insert(p: Printer, insert: Insert, table: RelationDef, row: RelationRange) -> None:
     """Append an INSERT into ``table``, whose new rows RETURNING knows as ``row``. Raises SqlError 42703 where a column has gone."""
+    change = None if insert.kept is None else insert.kept.change
+    excluded = () if change is None else change.shown.ranges[1:]
     shown = Select(
-        columns=insert.columns, targets=insert.returning, ranges=(row,), from_=(RangeRef(range=0),)
+        columns=insert.columns, targets=insert.returning, ranges=(row, *excluded), from_=(RangeRef(range=0),)
     )
     p.levels.append(level_of(p, shown))
     p.prefix = True
@@ -48,10 +60,47 @@ def print_insert(p: Printer, insert: Insert, table: RelationDef, row: RelationRa
         p.levels.pop()
     else:
         print_query(p, source, False)
+    if insert.kept is not None:
+        _conflict(p, insert.kept, table)
     if insert.returning:
         p.keyword(" RETURNING", -INDENT_STEP, INDENT_STEP, 1)
         print_targets(p, shown, False, ())
     p.levels.pop()
+
+
+def _conflict(p: Printer, kept: KeptConflict, table: RelationDef) -> None:
+    """Append ON CONFLICT; columns of its target go without their table's name. Raises SqlError 42704 where its constraint has gone."""
+    p.out += " ON CONFLICT"
+    p.prefix = False
+    for number, key in enumerate(kept.keys):
+        p.out += ", " if number else "("
+        plain = key.arg if isinstance(key, CollateExpr) else key
+        before = len(p.out)
+        p.expr(plain, False)
+        text = p.out[before:]
+        if not isinstance(plain, Var) and (text.startswith("(") or not text.endswith(")")):
+            p.out = f"{p.out[:before]}({text})"  # unless it is a call
+        if isinstance(key, CollateExpr):
+            p.out += f" COLLATE {collation_name(key.collation, p.function_name)}"
+    p.out += ")" if kept.keys else ""
+    if kept.key_where is not None:
+        p.keyword(" WHERE ", -INDENT_STEP, INDENT_STEP, 1)
+        p.expr(kept.key_where, False)
+    p.prefix = True
+    if kept.constraint:
+        name = next((c.name for c in table.constraints if c.oid == kept.constraint), None)
+        if name is None:
+            raise SqlError("42704", f'a constraint of table "{table.name}" does not exist')
+        stored = p.function_name is stored_function
+        p.out += " ON CONSTRAINT " + (f'"#{kept.constraint}"' if stored else quote_identifier(name))
+    if kept.change is None:
+        p.out += " DO NOTHING"
+        return
+    p.out += " DO UPDATE"
+    _set_list(p, kept.change, table, 0)
+    if kept.change.shown.where is not None:
+        p.keyword(" WHERE ", -INDENT_STEP, INDENT_STEP, 1)
+        p.expr(kept.change.shown.where, False)
 
 
 def print_change(p: Printer, change: KeptChange, table: RelationDef) -> None:

@@ -90,6 +90,14 @@ def columns_named(
         found[query.table] = set(query.given)
         stack = [(target, ((row,),)) for target in query.returning]
         stack += [(query.source, ())] if query.source is not None else []
+        if query.kept is not None:
+            stack += [(key, ((row,),)) for key in query.kept.keys]
+            stack += [(query.kept.key_where, ((row,),))] if query.kept.key_where is not None else []
+            change = query.kept.change
+            if change is not None:
+                # EXCLUDED is a whole row of the table
+                found[query.table].update(column.attnum for column in change.shown.ranges[1].columns)
+                stack.append((change.shown, ()))
     if isinstance(query, KeptChange):
         found[query.table] = {attnum for attnums in query.assigned for attnum in attnums}
         stack = [(query.shown, ())]

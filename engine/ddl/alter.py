@@ -6,6 +6,7 @@ New constraints are checked against the rows there are.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -51,12 +52,13 @@ from engine.sequences.define import add_identity, drop_identity, set_identity
 from engine.transaction.block_state import BLOCK
 from engine.triggers.define import enable_triggers
 from engine.triggers.dependencies import trigger_words
-from pgwire.give_way import between
+from pgwire.give_way import between, openly, paced_iter
 from planner import statements as st
 from planner.acl import reowned
+from planner.bind.functions import body_statements
 from planner.bind.index import lacks_hidden
 from planner.bind.stored import rebase_default_text, stored_default
-from planner.catalog import ConstraintDef, RelationDef
+from planner.catalog import ConstraintDef, FunctionDef, RelationDef
 from planner.errors import SqlError, not_supported
 from planner.partition import column_map
 from planner.partition_dml import over_columns
@@ -477,12 +479,34 @@ async def _drop_views_on(
     without = tuple(c for c in relation.constraints if c.oid != constraint.oid)
     indexes = tuple(i for i in relation.indexes if i.oid != constraint.index_oid)
     views = views_that_break(session, relation, replace(relation, constraints=without, indexes=indexes))
+    from engine.ddl import functions
+
+    called = openly(_relying_functions, session, relation, constraint)
     names = [described(session, view) for view in views]
+    names += [functions.words_of(session, function.oid) for function in called]
     what = f"constraint {constraint.name} on {described(session, relation)}"
     if names and not cascade:
         raise still_needed(what, (f"{name} depends on {what}" for name in names))
     notice_cascade(session, names)
     await drop_relations(session, views, cascade=True, quiet=True)
+    left = [one for one in called if session.catalog.function_by_oid(one.oid) is not None]
+    await functions.drop_functions(session, left, cascade=True, quiet=True)
+
+
+def _relying_functions(
+    session: Session, relation: RelationDef, constraint: ConstraintDef
+) -> list[FunctionDef]:
+    """Return the functions whose bodies by BEGIN ATOMIC name a key (ON CONFLICT), or group by it, oldest first."""
+    found: list[FunctionDef] = []
+    for function in paced_iter(session.catalog.functions()):
+        if relation.oid not in function.depends_on or not function.body_sql:
+            continue
+        keys: set[tuple[int, int]] = set()
+        with suppress(SqlError):  # it reads what is not there any more, or in another form
+            body_statements(function, session.catalog, keys)
+        if (1, constraint.oid) in keys:
+            found.append(function)
+    return sorted(found, key=lambda function: function.oid)
 
 
 async def _set_schema(session: Session, relation: RelationDef, name: str) -> None:

@@ -70,9 +70,10 @@ _NAMED_BY_OID: Final = frozenset(
 )
 _TOKEN: Final = re.compile(
     r"""'"#(?P<search>\d+)"'(?=::reg(?:config|dictionary)\b)"""  # '"#16530"'::regconfig
-    r"""|'(?P<objects>\d+|\{[\dNUL{},-]*\})'(?=::reg(?:class|namespace|procedure|proc|type)\b)"""  # '16504'::regclass
+    r"""|'(?P<objects>\d+|\{[\dNUL{},-]*\})'(?=::reg(?:class|namespace|procedure|proc|type|collation)\b)"""  # '16504'::regclass
     r"""|pg_catalog\."#(?P<type>\d+)\""""  # pg_catalog."#16510", a type
     r"""|"#(?P<function>\d+)"(?=\()"""  # "#16520"(1), a function
+    r"""|(?<=ON\ CONSTRAINT\ )"#(?P<constraint>\d+)\""""  # ON CONFLICT ON CONSTRAINT "#16530"
     r"""|'(?:[^']|'')*'|"(?:[^"]|"")*\""""  # other literals and names, whatever is in them
 )
 """Where a stored text names objects by their oids (``planner.typefacts``, ``planner.bind.calls``)."""

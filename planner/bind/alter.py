@@ -150,6 +150,8 @@ def bind_alter_table(
                 check_written(context, current, relation, action.name, action.definition)
             refuse_for_partitions(context, current, action, only=node.relation.only)
             refuse_for_typed(relation, action.kind)
+            if action.kind == "set identity" and _set_with_added(actions, action):
+                continue
             bound, current = _action(context, current, relation, action)
         except SqlError as error:
             retyped = action.kind == "alter column type"
@@ -467,22 +469,47 @@ def _identity(
     if action.kind == "drop identity":
         after = replace(column, identity="", default_sql=None)
         return st.DropIdentity(column=column.name), _with_column(relation, after)
-    options = [option for option in action.options if option.name != "generated"]
-    when = next(
-        (chr(o.value) for o in action.options if o.name == "generated" and isinstance(o.value, int)), ""
-    )
+    options, when = _sequence_options(action), _generated(action)
     if not options:
         return st.SetIdentity(column=column.name, identity=when), relation
     drawn = context.catalog.relation_by_oid(drawn_from(column) or 0)
     if drawn is None or drawn.sequence is None:
         raise not_supported("SET of an identity column that the same statement adds", span=action.span)
-    if any(option.name in ("as", "owned_by", "sequence_name") for option in options):
-        raise SqlError("42601", "sequence option not supported here", span=action.span)
     changed, restarts = changed_definition(options_by_name(options), drawn.sequence)
     return (
         st.SetIdentity(column=column.name, identity=when, definition=changed, restarts=restarts),
         relation,
     )
+
+
+def _set_with_added(actions: list[st.AlterAction], action: ast.AlterAction) -> bool:
+    """Change the identity that an action before makes of a column, and return True; False where none does. Raises SqlError 22023, 42601."""
+    for place, made in enumerate(actions):
+        if isinstance(made, st.AddIdentity) and made.column == action.name:
+            options = _sequence_options(action)
+            definition, _restarts = changed_definition(options_by_name(options), made.sequence.definition)
+            actions[place] = replace(
+                made,
+                identity=_generated(action) or made.identity,
+                sequence=replace(made.sequence, definition=definition),
+            )
+            return True
+    return False
+
+
+def _generated(action: ast.AlterAction) -> str:
+    """Return when SET GENERATED says that values are generated, as in ``st.AddIdentity``, "" where it is not said."""
+    return next(
+        (chr(o.value) for o in action.options if o.name == "generated" and isinstance(o.value, int)), ""
+    )
+
+
+def _sequence_options(action: ast.AlterAction) -> list[ast.Option]:
+    """Return the options of a sequence. Raises SqlError 42601 for those that one of an identity column has not."""
+    options = [option for option in action.options if option.name != "generated"]
+    if any(option.name in ("as", "owned_by", "sequence_name") for option in options):
+        raise SqlError("42601", "sequence option not supported here", span=action.span)
+    return options
 
 
 def _with_column(relation: RelationDef, column: ColumnDef) -> RelationDef:

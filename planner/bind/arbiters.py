@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from pgwire.codecs.settings import STORED_TEXT
 from planner import ast
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_boolean, bind_clause
@@ -19,7 +20,7 @@ from planner.bind.index import index_keys
 from planner.bind.stored import table_scope
 from planner.bind.table_parts import column_collation
 from planner.casts import resolve_unknown
-from planner.catalog import Catalog, IndexDef, RelationDef
+from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
 from planner.collations import collation_of
 from planner.comparisons import conjuncts_of
 from planner.domains import plain_type
@@ -41,20 +42,18 @@ def target_of(context: BindContext, node: ast.OnConflict, relation: RelationDef)
         return OnConflict(action=node.action, arbiters=arbiters, arbiter_where=where, asked=frozenset(asked))
 
     if node.constraint:
-        for constraint in relation.constraints:
-            if constraint.name == node.constraint:
-                if not constraint.index_oid:
-                    raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
-                if constraint.kind == "x" and node.action == "update":
-                    raise SqlError("42809", "ON CONFLICT DO UPDATE not supported with exclusion constraints")
-                if constraint.kind not in "pux":
-                    raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
-                if constraint.deferrable:
-                    raise _deferrable_arbiter(relation, [constraint.index_oid])
-                [index] = [index for index in relation.indexes if index.oid == constraint.index_oid]
-                keys, _condition = index_keys(index, relation, context.catalog)
-                return made((constraint.index_oid,), {key.attnum for key in keys if isinstance(key, Var)})
-        raise SqlError("42704", f'constraint "{node.constraint}" for table "{relation.name}" does not exist')
+        constraint = constraint_named(context, node.constraint, relation)
+        if not constraint.index_oid:
+            raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
+        if constraint.kind == "x" and node.action == "update":
+            raise SqlError("42809", "ON CONFLICT DO UPDATE not supported with exclusion constraints")
+        if constraint.kind not in "pux":
+            raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
+        if constraint.deferrable:
+            raise _deferrable_arbiter(relation, [constraint.index_oid])
+        [index] = [index for index in relation.indexes if index.oid == constraint.index_oid]
+        keys, _condition = index_keys(index, relation, context.catalog)
+        return made((constraint.index_oid,), {key.attnum for key in keys if isinstance(key, Var)})
     if not node.elements:
         if relation.has_deferrable_key:
             raise _deferrable_arbiter(relation, [index.oid for index in relation.indexes])
@@ -91,6 +90,15 @@ def target_of(context: BindContext, node: ast.OnConflict, relation: RelationDef)
     if over and any(isinstance(item, Param) for conjunct in where for item in walk(conjunct)):
         return made(tuple(i.oid for i in over), asked, where)
     return made(_complete(over, relation, context.catalog, where), asked)
+
+
+def constraint_named(context: BindContext, name: str, relation: RelationDef) -> ConstraintDef:
+    """Return a constraint of a table; stored texts name it by oid (``"#16400"``). Raises SqlError 42704."""
+    by_oid = context.env.settings is STORED_TEXT
+    for constraint in relation.constraints:
+        if constraint.name == name or (by_oid and name == f"#{constraint.oid}"):
+            return constraint
+    raise SqlError("42704", f'constraint "{name}" for table "{relation.name}" does not exist')
 
 
 def decided(clause: OnConflict, relation: RelationDef, catalog: Catalog, params: Sequence[Any]) -> OnConflict:

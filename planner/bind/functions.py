@@ -25,7 +25,7 @@ from planner.bind.ddl import relations_named
 from planner.bind.dml import bind_insert
 from planner.bind.expr import bind_kept
 from planner.bind.funcs import MAX_ARGUMENTS
-from planner.bind.kept_changes import kept_change
+from planner.bind.kept_changes import kept_change, kept_conflict
 from planner.bind.query import bind_query
 from planner.bind.renaming import renamed
 from planner.bind.stored import stored_context, table_range, with_oids
@@ -524,16 +524,17 @@ def _bound_to_keep(context: BindContext, node: ast.Node) -> Kept:
         return kept_change(context, node, hint=_AS_TEXT)
     if not isinstance(node, ast.Insert):
         raise not_supported(f"{command_tag(node)} in BEGIN ATOMIC", hint=_AS_TEXT)
-    if node.on_conflict is not None or node.with_ is not None:
-        what = "ON CONFLICT" if node.on_conflict is not None else "WITH"
-        raise not_supported(f"INSERT with {what} in BEGIN ATOMIC", hint=_AS_TEXT)
+    if node.with_ is not None:
+        raise not_supported("INSERT with WITH in BEGIN ATOMIC", hint=_AS_TEXT)
     if node.query is not None and any(isinstance(item, ast.Default) for item in walk(node.query)):
         raise not_supported("INSERT of DEFAULT in BEGIN ATOMIC", hint=_AS_TEXT)
     bound = bind_insert(context, node)
     if bound.through is not None or bound.filled:
         what = "through a view" if bound.through is not None else "with a default that calls a function"
         raise not_supported(f"INSERT {what} in BEGIN ATOMIC", hint=_AS_TEXT)
-    return bound
+    if node.on_conflict is None:
+        return bound
+    return replace(bound, on_conflict=None, kept=kept_conflict(context, node, hint=_AS_TEXT))
 
 
 def deparse_kept(kept: Kept, catalog: Catalog, **how: Any) -> str:

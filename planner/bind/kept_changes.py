@@ -1,4 +1,4 @@
-"""UPDATE and DELETE in bodies by BEGIN ATOMIC: bound to be printed (``planner.deparse_changes``), and bound anew where they run.
+"""UPDATE, DELETE and ON CONFLICT in bodies by BEGIN ATOMIC: bound to be printed (``planner.deparse_changes``), and bound anew where they run.
 
     UPDATE t SET a = $1, (b, c) = (SELECT ...), d = DEFAULT FROM u WHERE ... RETURNING t.a     KeptChange
 
@@ -7,26 +7,38 @@ What rows these change is computed by ``planner.bind.dml`` from the text; here n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from planner import ast
+from planner.bind.arbiters import constraint_named
 from planner.bind.assign import BoundAssignment, assigned, bind_assignments, target_column
 from planner.bind.context import BindContext
 from planner.bind.dml import bind_delete, bind_returning, bind_update, changed_scope
-from planner.bind.expr import bind_boolean
+from planner.bind.expr import bind_boolean, bind_clause
+from planner.bind.stored import table_range, table_scope
+from planner.bind.table_parts import column_collation
+from planner.casts import resolve_unknown
 from planner.catalog import RelationDef
 from planner.classify import command_tag
+from planner.domains import plain_type
 from planner.errors import not_supported
 from planner.query import (
+    CollateExpr,
     Const,
     Expr,
     FieldSelect,
     KeptChange,
+    KeptConflict,
     Select,
     SubLink,
     SubLinkKind,
     SubqueryRange,
     Target,
+    Written,
 )
 from planner.rewrite import shift_query
+from planner.scope import Scope
 
 
 def kept_change(context: BindContext, node: ast.Update | ast.Delete, *, hint: str) -> KeptChange:
@@ -46,21 +58,8 @@ def kept_change(context: BindContext, node: ast.Update | ast.Delete, *, hint: st
     scope, from_ = changed_scope(context, node.relation, relation, node.with_, others)
     where = None if node.where is None else bind_boolean(scope, node.where, "WHERE")
     returning, columns = bind_returning(scope, node.returning)
-    columns_of: list[tuple[int, ...]] = []
-    values: list[Target] = []
-    defaults: set[int] = set()
-    for item in bind_assignments(scope, node.assignments) if isinstance(node, ast.Update) else ():
-        if item.node.steps:
-            raise not_supported(what.format("of a part of a column"), hint=hint)
-        attnum = target_column(relation, item.node).attnum
-        same = _sub_select(item)
-        if same is not None and isinstance(item.value, FieldSelect) and item.value.index:
-            columns_of[-1] = (*columns_of[-1], attnum)
-            continue
-        columns_of.append((attnum,))
-        if item.value is None:
-            defaults.add(len(values))
-        values.append(Target(expr=_value(item, relation, context), name=f"new_{attnum}"))
+    nodes = node.assignments if isinstance(node, ast.Update) else ()
+    columns_of, values, defaults = _assignments(context, scope, nodes, relation, what, hint)
     return KeptChange(
         kind="update" if isinstance(node, ast.Update) else "delete",
         table=relation.oid,
@@ -72,9 +71,84 @@ def kept_change(context: BindContext, node: ast.Update | ast.Delete, *, hint: st
             where=where,
             ctes=tuple(scope.bound_ctes),
         ),
-        assigned=tuple(columns_of),
-        defaults=frozenset(defaults),
+        assigned=columns_of,
+        defaults=defaults,
     )
+
+
+def kept_conflict(context: BindContext, node: ast.Insert, *, hint: str) -> KeptConflict:
+    """Bind ON CONFLICT to be printed, of an INSERT that can be bound to be run. Raises SqlError 0A000 for operator classes and parts of columns."""
+    clause = node.on_conflict
+    assert clause is not None
+    relation = context.relation(node.relation.schema, node.relation.name)
+    scope = table_scope(context, relation)
+    keys: list[Expr] = []
+    for element in clause.elements:
+        if element.opclass:
+            raise not_supported("ON CONFLICT with an operator class in BEGIN ATOMIC", hint=hint)
+        written = ast.ColumnRef(names=(element.name,)) if element.expr is None else element.expr
+        key = resolve_unknown(bind_clause(scope, written, "INDEX"), context.env)
+        if element.collation:
+            collation = column_collation(context, element.collation, plain_type(key.type), None)
+            key = CollateExpr(type=key.type, arg=key, collation=collation)
+        keys.append(key)
+    where = None if clause.element_where is None else bind_boolean(scope, clause.element_where, "INDEX WHERE")
+    constraint = 0
+    if clause.constraint:
+        constraint = constraint_named(context, clause.constraint, relation).oid
+        context.keys.add((1, constraint))  # what is there as long as the body is
+    change = None if clause.action == "nothing" else _update(context, node, clause, relation, hint)
+    return KeptConflict(keys=tuple(keys), key_where=where, constraint=constraint, change=change)
+
+
+def _update(
+    context: BindContext, node: ast.Insert, clause: ast.OnConflict, relation: RelationDef, hint: str
+) -> KeptChange:
+    scope = Scope(context=context)
+    alias = "" if node.relation.alias is None else node.relation.alias.name
+    excluded = replace(table_range(relation, "excluded"), written=Written(aliased=True))
+    for made in (table_range(relation, alias), excluded):
+        origins = [(relation.oid, column.attnum) for column in relation.live]
+        index = scope.add_range(made, origins)
+        scope.add_namespace([scope.item(index, relation=relation, aliased=made.alias != relation.name)])
+    assigned_, values, defaults = _assignments(
+        context, scope, clause.assignments, relation, "INSERT {} in BEGIN ATOMIC", hint
+    )
+    where = None if clause.where is None else bind_boolean(scope, clause.where, "WHERE")
+    return KeptChange(
+        kind="update",
+        table=relation.oid,
+        shown=Select(columns=(), targets=values, ranges=tuple(scope.finished_ranges()), where=where),
+        assigned=assigned_,
+        defaults=defaults,
+    )
+
+
+def _assignments(
+    context: BindContext,
+    scope: Scope,
+    nodes: Sequence[ast.Assignment],
+    relation: RelationDef,
+    what: str,
+    hint: str,
+) -> tuple[tuple[tuple[int, ...], ...], tuple[Target, ...], frozenset[int]]:
+    """Return of each value of SET the columns, the value, and the numbers of those that are DEFAULT, as in ``KeptChange``."""
+    columns_of: list[tuple[int, ...]] = []
+    values: list[Target] = []
+    defaults: set[int] = set()
+    for item in bind_assignments(scope, nodes):
+        if item.node.steps:
+            raise not_supported(what.format("of a part of a column"), hint=hint)
+        attnum = target_column(relation, item.node).attnum
+        same = _sub_select(item)
+        if same is not None and isinstance(item.value, FieldSelect) and item.value.index:
+            columns_of[-1] = (*columns_of[-1], attnum)
+            continue
+        columns_of.append((attnum,))
+        if item.value is None:
+            defaults.add(len(values))
+        values.append(Target(expr=_value(item, relation, context), name=f"new_{attnum}"))
+    return tuple(columns_of), tuple(values), frozenset(defaults)
 
 
 def _value(item: BoundAssignment, relation: RelationDef, context: BindContext) -> Expr:

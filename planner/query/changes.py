@@ -82,7 +82,8 @@ class Insert:
     The last of ``attnums`` may be ``filled``: by defaults that call functions, as ``source`` does, not by what the statement says.
     ``source`` None is DEFAULT VALUES. A ``Const``-free VALUES cell that was DEFAULT is already replaced
     by the default expression (or NULL). ``returning`` uses Var(range=0) for the row as stored.
-    WITH is part of ``source``. ``alias``: what the statement calls the table, "" for its name.
+    WITH is part of ``source``. ``alias``: what the statement calls the table, "" for its name. ``kept``: ON CONFLICT of one that is kept to
+    be printed.
     """
 
     table: int
@@ -97,6 +98,7 @@ class Insert:
     row_checks: tuple[RowCheck, ...] = ()
     filled: frozenset[int] = frozenset()
     alias: str = ""
+    kept: KeptConflict | None = None
 
     @property
     def given(self) -> tuple[int, ...]:
@@ -160,6 +162,20 @@ class KeptChange:
     shown: Select
     assigned: tuple[tuple[int, ...], ...] = ()
     defaults: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptConflict:
+    """ON CONFLICT of an INSERT as the body of a function keeps it, to be printed.
+
+    ``keys``, ``key_where``: the target as it is written, over range 0 = the table; ``constraint``: by oid, 0 for none. ``change``: DO UPDATE, whose
+    ranges are the table and EXCLUDED; None for DO NOTHING.
+    """
+
+    keys: tuple[Expr, ...] = ()
+    key_where: Expr | None = None
+    constraint: int = 0
+    change: KeptChange | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
