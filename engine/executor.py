@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from engine.connection.rows import ReadyRows, RowStream
+from engine.connection.rows import ReadyRows, RowStream, Wanted
 from engine.explain.texts import Texts
 from engine.explain.tree import PlanNode
 from planner.builtins.session import EvalSession
@@ -82,6 +82,7 @@ class ExecContext:
     ``spark_start_ms``: how long to wait for a Spark JVM that is not up; 0: as long as it takes.
     ``cancelled``: an object with ``is_set()``; long Python loops poll it and raise 57014.
     ``steps``: the rows of the parts of the statement that have run already (``StepRange``).
+    ``wanted``: how many rows of a query are computed at a time where that matters (``planner.bind.fetched``).
     """
 
     txn: Transaction
@@ -93,6 +94,7 @@ class ExecContext:
     steps: Mapping[int, Sequence[tuple[Any, ...]]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     spark_start_ms: int = 0
+    wanted: Wanted | None = None
 
 
 Result: TypeAlias = ReadyRows | RowStream

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.connection import session_statements
 from engine.connection.portal import Command, Outcome, Rows
-from engine.connection.rows import ReadyRows, RowStream
+from engine.connection.rows import ReadyRows, RowStream, Wanted
 from engine.ddl import (
     collations,
     composites,
@@ -39,10 +39,12 @@ from engine.ddl import create as ddl
 from engine.ddl.maintenance import maintain
 from engine.ddl.privileges import check as check_privileges
 from engine.ddl.rename import rename
+from engine.executor import Result, RowsChanged
 from engine.explain import statement as explained
 from engine.index.state import value_of
 from engine.large_objects import statements as large_objects
 from engine.plpgsql.routine import run_do
+from engine.reads.later import begun_later
 from engine.reads.planning import IN_FAILED_BLOCK
 from engine.reads.plans import Plan, Replan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
@@ -52,6 +54,7 @@ from engine.sources import statements as source_statements
 from engine.subscriptions import named_statements, subscribe
 from engine.transaction import block_statements, time_travel, timelines
 from engine.transaction.block_state import FAILED, IMPLICIT
+from engine.transaction.limits import MAX_RERUNS, rows_keep_changing
 from engine.transaction.lock_table import lock_table, waiting
 from engine.transaction.races import to_lock
 from engine.triggers import define as triggers
@@ -355,10 +358,17 @@ async def _query(
     conn: Connection, plan: Plan, statement: st.QueryStatement, params: tuple[Any, ...]
 ) -> Outcome:
     session = conn.session
+    result: ReadyRows | RowStream
+    if statement.fetched:
+        session.view.use(plan)
+        result = begun_later(statement.query.columns, partial(_begun, session, plan, statement, params))
+        return Rows(plan.columns or statement.query.columns, result)
     ctx = context(session, plan, params)
     if session.derived.verifies:
         result = await run_twice(session, plan, statement.query, ctx)
     else:
+        if statement.query.in_turn == "asked":
+            ctx.wanted = Wanted()
         result = await run_query(session, plan, "query", statement.query, ctx)
     if (plan.locking or plan.bound.calls) and statement.query.in_turn != "asked":
         # all rows are locked, and all functions called, before the first one is sent: until then the statement can run again
@@ -366,6 +376,29 @@ async def _query(
     session.view.use(plan)
     # what the client was told of them: executors know no arrays of domains
     return Rows(plan.columns or statement.query.columns, result)
+
+
+async def _begun(
+    session: Session,
+    plan: Plan,
+    statement: st.QueryStatement | st.DeclareCursor,
+    params: tuple[Any, ...],
+    wanted: Wanted,
+) -> Result:
+    """Begin the query of a cursor or loop, whose first row is asked for; where it locks rows all of them are locked then."""
+    reruns = 0
+    while True:
+        ctx = context(session, plan, params)
+        ctx.wanted = wanted
+        try:
+            result = await run_query(session, plan, "query", statement.query, ctx)
+            if not plan.locking:
+                return result
+            return ReadyRows(statement.query.columns, await collect(session, result))
+        except RowsChanged:
+            reruns += 1
+            if reruns > MAX_RERUNS:
+                raise rows_keep_changing() from None
 
 
 async def _declare(
@@ -377,12 +410,14 @@ async def _declare(
     session.block.ensure_txn().next_statement()
     if plan.locking:
         await _start_locking(session, plan)
-    ctx = context(session, plan, params)
-    result = await run_query(session, plan, "query", statement.query, ctx)
     current: Sequence[tuple[Any, ...]] = ()
     shown = statement.shown
-    if plan.locking:
-        rows = await collect(session, result)
+    result: ReadyRows | RowStream
+    if not plan.locking:
+        result = begun_later(statement.query.columns, partial(_begun, session, plan, statement, params))
+    else:
+        found = await run_query(session, plan, "query", statement.query, context(session, plan, params))
+        rows = await collect(session, found)
         if statement.keys:
             current = [row[len(shown) :] for row in rows]
             rows = [row[: len(shown)] for row in rows]

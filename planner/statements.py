@@ -40,6 +40,7 @@ from planner.statements_trigger import *  # noqa: F403
 from planner.statements_trigger import TriggerStatement
 from planner.statements_type import *  # noqa: F403
 from planner.statements_type import TypeStatement
+from planner.types import SqlType
 
 
 class StatementClass(enum.Enum):
@@ -55,10 +56,14 @@ class StatementClass(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryStatement:
-    """A SELECT, VALUES or set operation as a statement; ``keys`` of a cursor of PL/pgSQL are behind its columns."""
+    """A SELECT, VALUES or set operation as a statement; ``keys`` of a cursor of PL/pgSQL are behind its columns.
+
+    ``fetched``: it begins when its first row is fetched.
+    """
 
     query: QueryExpr
     keys: tuple[CursorKey, ...] = ()
+    fetched: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -556,7 +561,8 @@ class BoundStatement:
     """One bound statement.
 
     ``params[i]`` is the type oid of ``$(i+1)``. ``columns`` None means it returns no rows (EXPLAIN, SHOW,
-    FETCH and DML RETURNING do return rows; FETCH's and EXECUTE's columns are known to the engine only).
+    FETCH and DML RETURNING do return rows; FETCH's and EXECUTE's columns are known to the engine only). ``declared``: their types where
+    some are domains, of which clients are not told.
     ``stable`` lists the session- or transaction-stable values that were turned into parameters: entry
     i is the value of ``Param(len(params) + 1 + i)``.
     ``volatile``: contains a volatile function. ``reads``/``writes``: oids of base tables (through views).
@@ -576,6 +582,7 @@ class BoundStatement:
     params: tuple[int, ...] = ()
     stable: tuple[Expr, ...] = ()
     columns: tuple[OutputColumn, ...] | None = None
+    declared: tuple[SqlType, ...] = ()
     reads: frozenset[int] = frozenset()
     writes: frozenset[int] = frozenset()
     versions: tuple[tuple[int, int], ...] = ()

@@ -32,6 +32,7 @@ STREAM_ROWS = 10_000  # a FETCH of more is read so many at a time
 READY_ROWS = (
     1  # a FETCH of more is answered in pieces: nobody knows how long the rows are before they are read
 )
+AHEAD_ROWS = 50  # that a cursor of PL/pgSQL reads at a time where nobody notices
 LEAST_KEPT_BYTES = 16 << 10
 MAX_LIVE_BYTES = 16 << 20
 MAX_LIVE_ROWS = 50_000  # that FETCH ALL of a subscription gathers; the next one goes on
@@ -118,14 +119,18 @@ class Cursors:
         *,
         scroll: bool | None,
         keys: tuple[CursorKey, ...] = (),
-        current: Sequence[RowTuple] = (),
+        loop: bool = False,
     ) -> Cursor:
-        """Open a cursor over rows that are there already (OPEN of PL/pgSQL). Raises SqlError 42P03, 53400."""
+        """Open a cursor of PL/pgSQL over a result; ``keys`` are behind its columns; ``loop``: of a loop, which nobody may close.
+
+        Raises SqlError 42P03, 53400.
+        """
         self.check_new(name)
+        hidden = sum(len(key.attnums) for key in keys)
         made = self._open[name] = Cursor(
             name=name,
             text=self._session.query_text,
-            columns=rows.columns,
+            columns=rows.columns[: len(rows.columns) - hidden],
             reader=RowReader(rows.result, name, self._session),
             store=self.store_of(rows),
             scroll=_scrolls(scroll, rows),
@@ -134,10 +139,41 @@ class Cursors:
             created_us=self._session.statement_time_us,
             savepoint_depth=len(self._session.block.savepoints),
             keys=keys,
-            current=current,
+            hidden=hidden,
             plan=rows.plan,
+            pinned=loop,
+            ahead=0 if _is_noticed(rows) else AHEAD_ROWS,
         )
         return made
+
+    async def next_rows(self, cursor: Cursor, count: int) -> list[RowTuple]:
+        """Return the next rows of a cursor, at most ``count``; fewer at its end only. Raises SqlError 55000, and what reading raises."""
+        cursor.reader.check()
+        start = cursor.position
+        if not cursor.scroll and len(cursor.store) == start and not cursor.exhausted:
+            rows = []  # nobody will ask for them again
+            async for batch in cursor.reader.take(count):
+                rows.extend(cursor.store.tuples(batch))
+            cursor.store.skip(len(rows))
+            cursor.exhausted = cursor.reader.ended
+            end = start + len(rows)
+        else:
+            await self._read(cursor, start + count)
+            end = min(start + count, len(cursor.store))
+            rows = await cursor.store.rows(start, end)
+        cursor.position = end if end == start + count else end + 1
+        self._passed(cursor)
+        if not cursor.hidden:
+            return rows
+        cursor.here = tuple(rows[-1][-cursor.hidden :]) if rows and end == start + count else ()
+        return [row[: -cursor.hidden] for row in rows]
+
+    async def hold_pinned(self) -> None:
+        """Before a procedure ends its transaction: read the cursors of the loops around that to their end, so that they outlive it."""
+        for cursor in self._open.values():
+            if cursor.pinned and cursor.savepoint_depth >= 0:
+                await self._read(cursor, None)
+                cursor.savepoint_depth = -1
 
     def free_name(self) -> str:
         """Return a name that no cursor has, as PostgreSQL names portals."""
@@ -326,9 +362,10 @@ class Cursors:
     async def _read(self, cursor: Cursor, up_to: int | None) -> None:
         """Make sure rows 1 .. ``up_to`` (None: all) are kept, as far as they exist."""
         while not cursor.exhausted and (up_to is None or len(cursor.store) < up_to):
-            want = 0 if up_to is None else up_to - len(cursor.store)
+            want = 0 if up_to is None else max(up_to - len(cursor.store), cursor.ahead)
             async for batch in cursor.reader.take(want):
-                await cursor.store.add(batch)
+                few = cursor.ahead and len(batch) <= cursor.ahead  # which are asked for one by one
+                await cursor.store.add(RowBatch(rows=cursor.store.tuples(batch)) if few else batch)
             if cursor.reader.ended:
                 cursor.exhausted = True
 
@@ -500,6 +537,12 @@ def _scrolls(said: bool | None, rows: Rows) -> bool:
     if rows.plan.locking:
         return False
     return not isinstance(statement, DeclareCursor | QueryStatement) or scrolls_back(statement.query)
+
+
+def _is_noticed(rows: Rows) -> bool:
+    """Tell whether somebody may notice when the rows of a cursor are computed."""
+    statement = None if rows.plan is None else rows.plan.bound.statement
+    return isinstance(statement, QueryStatement) and bool(statement.query.in_turn)
 
 
 def _check_unpinned(cursor: Cursor) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.kept_rows import KeptRows
-from engine.connection.rows import ReadyRows, RowBatch, RowStream, RowTuple
+from engine.connection.rows import MANY_ROWS, ReadyRows, RowBatch, RowStream, RowTuple
 from engine.reads.plans import Plan
 from engine.routines.acting import acting_as
 from planner.errors import SqlError
@@ -159,6 +159,9 @@ class Cursor:
     here: RowTuple = ()
     """The keys of the row that such a cursor stands on; none: on no row."""
 
+    ahead: int = 0
+    """So many rows are read at a time at least, where nobody can tell that they were computed."""
+
     pinned: bool = False
     """A loop of PL/pgSQL reads it: nobody may close it."""
 
@@ -182,7 +185,20 @@ class RowReader:
         broken: reading has failed, was cancelled, or has been asked for what cannot be, so that the rest cannot be had any more.
     """
 
-    __slots__ = ("_iterator", "_name", "_pending", "_role", "_session", "_stream", "broken", "ended", "live")
+    __slots__ = (
+        "_at",
+        "_iterator",
+        "_name",
+        "_pending",
+        "_role",
+        "_session",
+        "_statement",
+        "_stream",
+        "_txn",
+        "broken",
+        "ended",
+        "live",
+    )
 
     def __init__(self, result: ReadyRows | RowStream, name: str = "", session: Session | None = None) -> None:
         """Read ``result`` from its beginning. ``name``: of the portal or cursor that does, for errors.
@@ -192,8 +208,11 @@ class RowReader:
         self._name = name
         self._session = session
         self._role = 0 if session is None else session.identity.current
+        self._txn = None if session is None else session.block.txn
+        self._statement = 0 if self._txn is None else self._txn.statement
         self.broken = False
         self._pending: RowBatch | None = None
+        self._at = 0  # so many of its rows have been given
         self._stream: RowStream | None = None
         self._iterator: AsyncIterator[RowBatch] | None = None
         self.ended = False
@@ -214,12 +233,14 @@ class RowReader:
         self.check()
         left = limit if limit > 0 else None
         while left is None or left > 0:
-            batch = self._pending
-            self._pending = None
+            batch, at = self._pending, self._at
+            self._pending, self._at = None, 0
             if batch is None:
                 if self._iterator is None:
                     self.ended = True
                     return
+                if self._stream is not None and self._stream.wanted is not None:
+                    self._stream.wanted.rows = MANY_ROWS if left is None else left
                 try:
                     batch = await self._next(self._iterator)
                 except StopAsyncIteration:
@@ -228,8 +249,11 @@ class RowReader:
                 except BaseException:
                     self.broken = True
                     raise
-            if left is not None and len(batch) > left:
-                batch, self._pending = _split(batch, left)
+            if at or (left is not None and len(batch) > left):
+                end = len(batch) if left is None else min(len(batch), at + left)
+                if end < len(batch):
+                    self._pending, self._at = batch, end
+                batch = _part(batch, at, end)
             if len(batch):
                 if left is not None:
                     left -= len(batch)
@@ -240,10 +264,20 @@ class RowReader:
 
     async def _next(self, batches: AsyncIterator[RowBatch]) -> RowBatch:
         session = self._session
-        if session is None or session.identity.current == self._role:
+        if session is None:
             return await anext(batches)
-        with acting_as(session, self._role, restricted=True):
-            return await anext(batches)
+        txn = session.block.txn
+        number = -1 if txn is None or txn is not self._txn else txn.statement
+        if txn is not None and number >= 0:
+            txn.resume_statement(self._statement)  # it sees what was there when it was opened
+        try:
+            if session.identity.current == self._role:
+                return await anext(batches)
+            with acting_as(session, self._role, restricted=True):
+                return await anext(batches)
+        finally:
+            if txn is not None and number >= 0:
+                txn.resume_statement(number)
 
     def close(self) -> None:
         """Cancel what still runs; idempotent."""
@@ -254,8 +288,7 @@ class RowReader:
             self._stream = None
 
 
-def _split(batch: RowBatch, count: int) -> tuple[RowBatch, RowBatch]:
+def _part(batch: RowBatch, start: int, end: int) -> RowBatch:
     if batch.rows is not None:
-        rows: Sequence[RowTuple] = batch.rows
-        return RowBatch(rows=rows[:count]), RowBatch(rows=rows[count:])
-    return RowBatch(arrow=batch.arrow.slice(0, count)), RowBatch(arrow=batch.arrow.slice(count))
+        return RowBatch(rows=batch.rows[start:end])
+    return RowBatch(arrow=batch.arrow.slice(start, end - start))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.sizes import row_bytes
 from planner.query import OutputColumn
@@ -43,6 +43,17 @@ class RowBatch:
         return max(row_bytes(self.rows[0]), row_bytes(self.rows[-1])) * len(self.rows) if self.rows else 0
 
 
+MANY_ROWS: Final = 1024
+"""So many rows are computed at a time where all are wanted."""
+
+
+@dataclass(slots=True)
+class Wanted:
+    """How many rows who reads a result is going to ask for before anything else happens."""
+
+    rows: int = MANY_ROWS
+
+
 def _nothing() -> None:
     return None
 
@@ -51,13 +62,15 @@ def _nothing() -> None:
 class RowStream:
     """A result being produced. Iterate ``batches`` once; ``close`` cancels what still runs (idempotent).
 
-    ``live``: it waits for what others do (SUBSCRIBE), so rows are handed on as they come.
+    ``live``: it waits for what others do (SUBSCRIBE), so rows are handed on as they come. ``wanted``: where who reads says how many rows
+    come next, so that no others are computed.
     """
 
     columns: tuple[OutputColumn, ...]
     batches: AsyncIterator[RowBatch]
     close: Callable[[], None] = field(default=_nothing)
     live: bool = False
+    wanted: Wanted | None = None
 
 
 @dataclass(slots=True)

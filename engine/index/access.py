@@ -84,6 +84,8 @@ def is_volatile(node: object) -> bool:
         fact = facts().procs.get(node.proc)
         if fact is not None and fact.volatility == "v":
             return True
+    if isinstance(node, SqlCall) and node.stays and node.volatility == "v":
+        return True
     return any(is_volatile(child) for child in paced(children(node)))
 
 

@@ -60,7 +60,7 @@ class IndexPlan:
     partitioned: tuple[PartitionsSource, ...] = ()
     pairs: bool = True
     subplans: tuple[tuple[SubLink, Node], ...] = ()
-    in_turn: Literal["", "found", "asked"] = ""
+    in_turn: Literal["", "found", "asked", "fetched"] = ""
 
     @property
     def partitions(self) -> int:
@@ -97,11 +97,14 @@ class PointPlan:
     short: bool
     direct: IndexSource | None = field(init=False)
     """The lookup, where it is short, never made in parts, and its rows come as they are found."""
+    single: bool = field(init=False)
+    """Such a lookup that finds one row at most."""
 
     def __post_init__(self) -> None:
         source = self.source
         in_order = source is not None and source.following is None and not source.ranged
         self.direct = source if self.short and in_order else None
+        self.single = self.direct is not None and self.direct.access.unique
 
     def finish(self, rows: Rows, env: Env) -> Rows:
         """Return what becomes of the rows that were found."""
@@ -144,7 +147,7 @@ class IndexExecutor:
         env = Env(ctx.params, ctx.session, (), None, state)
         point = plan.point
         rows: Rows
-        if point is not None and (not plan.in_turn or (plan.in_turn == "asked" and point.direct is not None)):
+        if point is not None and (not plan.in_turn or (plan.in_turn != "found" and point.single)):
             source = point.direct
             if source is not None:
                 found = source.request((), env, ctx)
@@ -174,7 +177,8 @@ class IndexExecutor:
         rows: Rows = []
         state: ExecState = env.shared
         if plan.in_turn:
-            return RowStream(plan.columns, drive(pipe, rows, None, state), partial(abandon, pipe, None))
+            batches = drive(pipe, rows, None, state)
+            return RowStream(plan.columns, batches, partial(abandon, pipe, None), wanted=state.ctx.wanted)
         finished = True
         try:
             finished, waiting = run_ready(pipe, rows, outermost=True)

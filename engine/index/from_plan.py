@@ -453,6 +453,8 @@ class FromPlanner:
         rest = [c for c in conjuncts if id(c) not in applied]
         implied = [said for c in rest if (said := implied_by_or(c, index)) is not None]
         source.restrict([*mine, *implied], own)
+        if self.query.in_turn != "found" and (self.ordered is not None or not self.query.order):
+            source.in_turn = self.query.in_turn
         source.number, source.conjuncts = index, (*source.guards, *mine, *implied)
         return source, rest
 

@@ -136,7 +136,7 @@ def compute_beside(
         node = Early(node, [*range(width), *values], _knowing(node.layout, exprs, position), ())
         node = _ordered(query, node, position, sort=sort, capped=not sets_late)
     if query.in_turn:
-        node = InTurn(node, found=query.in_turn == "found")
+        node = InTurn(node, query.in_turn)
     last = [i for i in range(len(exprs)) if i not in position]
     node, values = _stage(node, [exprs[i] for i in last], [depths[i] for i in last], expand, seen)
     placed: dict[int, Expr | int] = {**position, **dict(zip(last, values, strict=True))}
@@ -254,7 +254,7 @@ def compute_late(node: Node, query: Select, late: Sequence[int], sort: bool) -> 
     node = Early(node, kept, _knowing(layout, exprs, position), [exprs[i] for i in early])
     node = _ordered(query, node, position, sort=sort, capped=True)
     if query.in_turn:
-        node = InTurn(node, found=query.in_turn == "found")
+        node = InTurn(node, query.in_turn)
     values = [position.get(i, x) for i, x in enumerate(exprs)]
     return Arrange(node, values, [t.name for t in query.targets])
 

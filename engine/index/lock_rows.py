@@ -261,32 +261,42 @@ class LockRows(Node):
                 if item.__class__ is not list:
                     yield item
                     continue
-                rows = item if left is None else item[:left]
-                yield from self._lock(rows, e)
-                if left is not None:
-                    left -= len(rows)
-                    if left <= 0:
-                        if last is not None:
-                            last.key = tuple([rows[-1][i] for i in self.order])
+                while item:
+                    rows, item = (item, []) if left is None else (item[:left], item[left:])
+                    rows = yield from self._lock(rows, e)
+                    if left is not None:
+                        left -= len(rows)
+                        if left <= 0:
+                            if last is not None:
+                                last.key = tuple([rows[-1][i] for i in self.order])
+                            yield rows
+                            return
+                    if rows:
                         yield rows
-                        return
-                if rows:
-                    yield rows
         finally:
             source.close()
 
     def _lock(self, rows: Rows, e: Any) -> Any:
-        """Lock ``rows`` at every mark; False when the (single) row is to be left out."""
+        """Lock ``rows`` at every mark; return those that stay.
+
+        Left out is a (single) one that is skipped, and what the transaction itself has changed since the statement began: within it, or since
+        the cursor was opened.
+        """
         txn = e.shared.ctx.txn
         for lock in self.locked:
+            gone: set[tuple[int, int]] = set()
             for shard, of_one in lock.by_table(rows):
                 wanted: dict[RowId, int] = {row[lock.row_id]: row[lock.version] for row in of_one}
                 found = txn.lock_rows(shard, list(wanted), lock.strength, lock.wait)
                 if isinstance(found, Awaitable):
                     found = yield from waited(found)
-                for (_row_id, version), stored in zip(wanted.items(), found, strict=True):
+                for (row_id, version), stored in zip(wanted.items(), found, strict=True):
                     if stored is None and lock.wait == "skip":
-                        return False
+                        return []
                     if stored is None or stored.begin != version:
-                        raise RowsChanged
-        return True
+                        if not txn.changed_within(shard, row_id):
+                            raise RowsChanged
+                        gone.add((0 if lock.shard is not None else shard, row_id))
+            if gone:
+                rows = [row for row in rows if lock.identity(row) not in gone]
+        return rows

@@ -24,7 +24,7 @@ from engine.explain.tree import Measured
 from engine.index.access import in_order_of_cost
 from engine.index.keyed import KeySet
 from engine.index.sorting import RUN, OrderItem, compare_key, merged, sort_rows
-from engine.index.state import BATCH, FEW, Pipe, Rows, evaluate, evaluate_rows, gather
+from engine.index.state import BATCH, FEW, Pipe, Rows, evaluate, evaluate_rows, gather, stepwise
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced
 from pgwire.long_hash import LONG, hashed
@@ -212,21 +212,16 @@ def projection(exprs: Sequence[Expr | int], layout: Layout) -> RowFunction:
 
 
 class InTurn(Node):
-    """Rows one by one, as they are asked for; ``found``: all of them are found before the first is given on (``engine.writes.in_turn``)."""
+    """Rows as they are asked for; ``how``: as of a query, "found" all of them before the first is given on (``engine.writes.in_turn``)."""
 
-    def __init__(self, child: Node, *, found: bool) -> None:
+    def __init__(self, child: Node, how: str) -> None:
         super().__init__(child.layout, child.width, child)
-        self.found = found
+        self.how = how
 
     def pipe(self, e: Env) -> Pipe:
         """Gather, where that is asked for, and give out."""
-        if not self.found:
-            for item in self.inputs[0].pipe(e):
-                if item.__class__ is not list:
-                    yield item
-                    continue
-                for row in item:
-                    yield [row]
+        if self.how != "found":
+            yield from stepwise(self.inputs[0].pipe(e), self.how, e)
             return
         rows = yield from gather(self.inputs[0].pipe(e))
         try:

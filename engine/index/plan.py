@@ -268,8 +268,8 @@ class Planning:
         else:
             if sets:
                 node = self._sets(exprs, node, expanded)
-            if query.in_turn:
-                node = InTurn(node, found=query.in_turn == "found")
+            if query.in_turn == "found" or (query.in_turn and (in_order or not query.order)):
+                node = InTurn(node, query.in_turn)
             node = Project(node, exprs, [t.name for t in query.targets])
         types = [t.expr.type for t in query.targets]
         output = sum(not t.junk for t in query.targets)

@@ -22,7 +22,7 @@ from engine.explain.tree import Measured
 from engine.index.access import Access, in_order_of_cost
 from engine.index.nodes import Node, chunks
 from engine.index.sorting import OrderItem, order_items, sort_rows
-from engine.index.state import Pipe, Rows, evaluate, evaluate_rows, waited
+from engine.index.state import Pipe, Rows, evaluate, evaluate_rows, stepwise, waited
 from engine.reads.watched import watching
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import paced
@@ -86,6 +86,7 @@ class Source:
     conjuncts: tuple[Expr, ...] = ()  # what the filter tests
     measured: Measured | None = None  # what it does, where somebody wants to know
     unfiltered: Measured | None = None  # likewise, before the filter
+    in_turn = ""  # as of the query: its rows are tested when they are asked for
 
     def __init__(self, columns: Columns, width: int) -> None:
         self.columns = columns
@@ -99,12 +100,17 @@ class Source:
 
     def fetch(self, outer: Any, e: Env) -> Pipe:
         """Start giving rows that pass the source's own filter."""
+        if self.in_turn:
+            return self._in_turn(outer, e)
         if self.filter is None:
             return self.rows(outer, e)
-        return self._filtered(outer, e, self.filter)
+        return self._filtered(self.rows(outer, e), e, self.filter)
 
-    def _filtered(self, outer: Any, e: Env, test: RowFunction) -> Pipe:
-        source = self.rows(outer, e)
+    def _in_turn(self, outer: Any, e: Env) -> Pipe:
+        rows = stepwise(self.rows(outer, e), self.in_turn, e)
+        return rows if self.filter is None else self._filtered(rows, e, self.filter)
+
+    def _filtered(self, source: Pipe, e: Env, test: RowFunction) -> Pipe:
         try:
             for item in source:
                 if item.__class__ is list:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from engine import accounts
 from engine.connection.pieces import PART_BYTES
-from engine.connection.rows import RowBatch, RowTuple
+from engine.connection.rows import MANY_ROWS, RowBatch, RowTuple
 from engine.eager import Started, eager
 from engine.executor import ExecContext
 from engine.index.keyed import KeyTable
@@ -223,6 +223,20 @@ async def value_of(function: RowFunction, row: RowTuple, e: Env) -> Any:
         return done.value
     finally:
         steps.close()
+
+
+def stepwise(pipe: Pipe, how: str, e: Env) -> Pipe:
+    """Give rows on as they are wanted: one by one ("asked"), or so many at a time as are fetched ("fetched")."""
+    wanted = e.shared.ctx.wanted
+    for item in pipe:
+        if item.__class__ is not list:
+            yield item
+            continue
+        at = 0
+        while at < len(item):
+            step = 1 if how == "asked" else MANY_ROWS if wanted is None else max(wanted.rows, 1)
+            yield item[at : at + step] if at or step < len(item) else item
+            at += step
 
 
 def gather(pipe: Pipe) -> Generator[Item, None, Rows]:

@@ -56,7 +56,7 @@ class Ready:
     """One piece for one set of shapes. ``values`` finds its parameters among a call's variables."""
 
     __slots__ = (
-        "constant", "declared", "domain", "failing", "function", "node", "one", "places", "plain", "plan", "sources", "type", "variable",
+        "checked", "constant", "declared", "domain", "failing", "fields", "function", "node", "one", "places", "plain", "plan", "sources", "type", "variable",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +83,8 @@ class Ready:
         self.one = len(columns) == 1
         self.declared: tuple[SqlType, ...] = ()  # the types of all columns, where some are domains
         self.domain: SqlType | None = None  # that ``type`` is under
+        self.fields: tuple[int, ...] = ()  # of the row that it is, where some are domains
+        self.checked = 0  # runs before which was looked for what fails while PostgreSQL plans it
         self.places = [
             (s.variable, 1 if routine.variables[s.variable].kind == "any" else s.field) for s in sources
         ]
@@ -240,11 +242,11 @@ class Body:
         if "tg_argv" in routine.special:
             names.zero_based = frozenset((routine.special["tg_argv"],))
         catalog = session.catalog
-        node, bound, declared = openly(bind_piece, self.context(), prepared.piece, names)
+        node, bound, fields = openly(bind_piece, self.context(), prepared.piece, names)
         made = Ready(node, Plan(bound, catalog, session.search_path), names.sources, routine, session)
-        if any(is_domain(type_.oid) for type_ in declared):
-            made.declared = declared
+        made.declared = declared = bound.declared
         made.domain = declared[0] if declared and is_domain(declared[0].oid) else None
+        made.fields = fields
         dynamic = tuple(sorted(names.dynamic))
         if prepared.dynamic != dynamic:
             prepared.by_shape.clear()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
+from engine.connection.cursors import Cursors
 from engine.connection.portal import Cursor, Outcome, Rows
 from engine.connection.rows import ReadyRows
 from engine.plpgsql.extra_checks import tell_extra
-from engine.plpgsql.frame import Frame, fails_planned
+from engine.plpgsql.frame import Frame, check_planned, fails_planned, with_domains
 from engine.plpgsql.parts import type_of
 from engine.plpgsql.raising import shown
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
-from engine.routines.where import tell_where
+from engine.routines.where import tell_where, telling
 from engine.subscriptions import named
 from engine.transaction.within import end_within
 from pgwire.give_way import openly
@@ -24,6 +26,7 @@ from planner.errors import SqlError
 from planner.facts import INT8, TEXT
 from planner.parse import Parsed, parse
 from planner.plpgsql import tree
+from planner.plpgsql.bind import of_loop
 from planner.polymorphic import POLYMORPHIC
 from planner.query import OutputColumn
 from planner.types import SqlType
@@ -60,7 +63,7 @@ async def execute(
     text = shown(frame, value, type_)
     if text is None:
         raise SqlError("22004", "query string argument of EXECUTE is null")
-    given = [await frame.value(param) for param in params]
+    given = [await frame.declared(param) for param in params]
     values = tuple([v for v, _ in given])
     oids = tuple([TEXT if t.oid == 705 else t.oid for _, t in given])
     words = f'SQL statement "{text}"'
@@ -74,14 +77,20 @@ async def execute(
         node = one.statement
         _check(node)
         try:
-            plan = _planned(frame, one, oids, alone=len(parsed) == 1, keeps=keeps)
+            plan = _planned(
+                frame, one, oids, alone=len(parsed) == 1, keeps=keeps, loops=fetched and not keeps
+            )
         except SqlError as error:
             if error.span is None:
                 tell_where(error, words)
             raise
+        if fetched or values:
+            with telling(words):
+                check_planned(frame, plan, values)
         frame.sql = None if fetched else words
         try:
-            done = await _run(frame, one, plan, oids, values, keeps=keeps), node
+            outcome = await _run(frame, one, plan, oids, values, keeps=keeps, loops=fetched and not keeps)
+            done = with_domains(outcome, plan.bound.declared), node
         except Exception as error:
             if not fetched or fails_planned(plan, values, frame.session):
                 tell_where(error, words)
@@ -92,13 +101,20 @@ async def execute(
 
 
 async def _run(
-    frame: Frame, parsed: Parsed, plan: Plan, oids: tuple[int, ...], values: tuple[Any, ...], *, keeps: bool
+    frame: Frame,
+    parsed: Parsed,
+    plan: Plan,
+    oids: tuple[int, ...],
+    values: tuple[Any, ...],
+    *,
+    keeps: bool,
+    loops: bool,
 ) -> Outcome:
     now = plan
 
     def again() -> None:
         nonlocal now
-        now = _planned(frame, parsed, oids, alone=False, keeps=keeps)
+        now = _planned(frame, parsed, oids, alone=False, keeps=keeps, loops=loops)
 
     return await frame.run_plan(lambda: (now, values), again)
 
@@ -116,14 +132,16 @@ def _check(node: ast.Node) -> None:
         raise SqlError("0A000", "cannot COPY to/from client in PL/pgSQL")
 
 
-def _planned(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool, keeps: bool) -> Plan:
-    """Return the plan of a text, kept as those of clients are, for a cursor if it ``keeps`` keys. Errors name the text."""
+def _planned(
+    frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool, keeps: bool, loops: bool
+) -> Plan:
+    """Return the plan of a text, kept as those of clients are, for a cursor if it ``keeps`` keys, for a loop if it ``loops``. Errors name the text."""
     session = frame.session
     conn = session.db.sessions[session.pid]
     steps = frame.body.steps
     keeps = keeps and parsed.as_of is None and named.name_in(parsed.statement) is None
     cacheable = alone and not steps and not keeps and len(parsed.text) <= PLAN_CACHE_MAX_TEXT
-    key = ("EXECUTE", parsed.text, oids, session.plan_key)
+    key = ("EXECUTE", loops, parsed.text, oids, session.plan_key)
     kept = session.view.plans if cacheable else None
     if kept is not None:
         found = kept.get(key, session.catalog)
@@ -134,6 +152,9 @@ def _planned(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool
             plan = _bound_here(frame, parsed, oids, keeps=keeps)
         else:
             plan = conn.planning.bind(parsed, oids, variable_params=False)
+        if loops:
+            bound = replace(plan.bound, statement=of_loop(plan.bound.statement))
+            plan = Plan(bound, session.catalog, session.search_path)
     except SqlError as error:
         if error.query is None and error.span is not None:
             error.query = parsed.text
@@ -180,14 +201,12 @@ async def opened(frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece], 
 def rows_of(outcome: Outcome) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
     """Return the rows of a statement. Raises SqlError 42601 where it is none that returns rows."""
     if not isinstance(outcome, Rows) or not isinstance(outcome.result, ReadyRows):
-        tag = getattr(outcome, "tag", "").split(" ", 1)[0]
-        raise SqlError("42P11", f"cannot open {tag} query as cursor")
+        raise _no_rows(outcome)
     return outcome.columns, outcome.result.rows
 
 
-def plan_of(outcome: Outcome) -> Plan | None:
-    """Return the plan of a query that has been run."""
-    return outcome.plan if isinstance(outcome, Rows) else None
+def _no_rows(outcome: Outcome) -> SqlError:
+    return SqlError("42P11", f"cannot open {outcome.tag.split(' ', 1)[0]} query as cursor")
 
 
 # --- INTO -----------------------------------------------------------------------------------------
@@ -304,6 +323,7 @@ async def end_transaction(frame: Frame, statement: tree.EndTransaction) -> None:
         raise SqlError(
             "55000", "cannot perform transaction commands inside a cursor loop that is not read-only"
         )
+    await cursors_of(frame).hold_pinned()
     await end_within(frame.session, committing=statement.committing, chain=statement.chain)
 
 
@@ -313,10 +333,11 @@ async def end_transaction(frame: Frame, statement: tree.EndTransaction) -> None:
 def is_open(frame: Frame, variable: tree.Variable) -> bool:
     """Tell whether the cursor that a variable names is open."""
     name = frame.values[variable.number]
-    return name is not None and _cursors(frame).find(name) is not None
+    return name is not None and cursors_of(frame).find(name) is not None
 
 
-def _cursors(frame: Frame) -> Any:
+def cursors_of(frame: Frame) -> Cursors:
+    """Return the cursors of the session."""
     return frame.session.db.sessions[frame.session.pid].cursors
 
 
@@ -331,15 +352,15 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
         for number, piece in zip(variable.cursor.arguments, statement.arguments, strict=True):
             value, type_ = await frame.value(piece)
             await frame.store(number, value, type_)
-        outcome = await frame.fetched(variable.cursor.query)
+        outcome = await frame.opened(variable.cursor.query)
         scroll = variable.cursor.scroll
     elif statement.dynamic:
         assert statement.query is not None
         outcome = await opened(frame, statement.query, statement.params, keeps=True)
     else:
         assert statement.query is not None
-        outcome = await frame.fetched(statement.query)
-    cursors = _cursors(frame)
+        outcome = await frame.opened(statement.query)
+    cursors = cursors_of(frame)
     name = frame.values[variable.number]
     if name is None:
         if variable.constant:
@@ -350,14 +371,15 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
 
 
 def made_cursor(
-    frame: Frame, name: str, outcome: Outcome, *, scroll: bool | None = None
-) -> tuple[Cursor, Sequence[Row]]:
-    """Open a cursor over the rows of a query, without the keys behind them, and return both.
+    frame: Frame, name: str, outcome: Outcome, *, scroll: bool | None = None, loop: bool = False
+) -> Cursor:
+    """Open a cursor over the rows of a query, without the keys behind them; ``loop``: nobody may close it before that ends.
 
-    Raises SqlError 42P03, 53400; 0A000 for SCROLL where the query locks rows.
+    Raises SqlError 42P03, 53400; 0A000 for SCROLL where the query locks rows; 42P11 where there are no rows.
     """
-    columns, rows = rows_of(outcome)
-    plan = plan_of(outcome)
+    if not isinstance(outcome, Rows):
+        raise _no_rows(outcome)
+    plan = outcome.plan
     statement = None if plan is None else plan.bound.statement
     if scroll and plan is not None and plan.locking:
         raise SqlError(
@@ -366,20 +388,14 @@ def made_cursor(
             detail="Scrollable cursors must be READ ONLY.",
         )
     keys = statement.keys if isinstance(statement, st.QueryStatement) else ()
-    shown = len(columns) - sum(len(key.attnums) for key in keys)
-    current = [row[shown:] for row in rows] if keys else ()
-    if keys:
-        columns, rows = columns[:shown], [row[:shown] for row in rows]
-    found = Rows(tuple(columns), ReadyRows(tuple(columns), rows), plan=plan)
-    made: Cursor = _cursors(frame).declare_rows(name, found, scroll=scroll, keys=keys, current=current)
-    return made, rows
+    return cursors_of(frame).declare_rows(name, outcome, scroll=scroll, keys=keys, loop=loop)
 
 
 def end_cursor(frame: Frame, cursor: Cursor) -> None:
     """Close a cursor, if it is still open."""
     cursor.pinned = False
-    if _cursors(frame).find(cursor.name) is cursor:
-        _cursors(frame).close(cursor.name)
+    if cursors_of(frame).find(cursor.name) is cursor:
+        cursors_of(frame).close(cursor.name)
 
 
 def _named(frame: Frame, number: int) -> Any:
@@ -387,7 +403,7 @@ def _named(frame: Frame, number: int) -> Any:
     name = frame.values[number]
     if name is None:
         raise SqlError("22004", f'cursor variable "{variable.name}" is null')
-    cursor = _cursors(frame).find(name)
+    cursor = cursors_of(frame).find(name)
     if cursor is None:
         raise SqlError("34000", f'cursor "{name}" does not exist')
     return cursor
@@ -411,7 +427,7 @@ async def fetch(frame: Frame, statement: tree.Fetch) -> None:
         count=count,
         move=statement.into is None,
     )
-    rows = await _cursors(frame).fetch(cursor, asked)
+    rows = await cursors_of(frame).fetch(cursor, asked)
     frame.row_count = len(rows)
     frame.values[frame.body.routine.found] = bool(rows)
     if statement.into is not None:
@@ -420,4 +436,4 @@ async def fetch(frame: Frame, statement: tree.Fetch) -> None:
 
 def close(frame: Frame, statement: tree.Close) -> None:
     """CLOSE. Raises SqlError 22004, 34000."""
-    _cursors(frame).close(_named(frame, statement.cursor).name)
+    cursors_of(frame).close(_named(frame, statement.cursor).name)

@@ -22,7 +22,7 @@ from engine.plpgsql.extra_checks import extra_level, tell_extra
 from engine.reads.plans import Plan
 from engine.reads.query import context
 from engine.routines.inner import run_inner
-from engine.routines.where import tell_where, told
+from engine.routines.where import tell_where, telling, told
 from engine.writes.returning import make_env
 from pgwire.codecs.composite import pack_row, record_of
 from pgwire.codecs.system import RecordValue
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
     from pgwire.errors import ErrorReport
 
+CUSTOM_PLANS: Final = 5
+"""So often PostgreSQL plans a statement with the values of its parameters before it may keep a plan for all of them."""
 _BETWEEN_TURNS: Final = 64
 """So many statements run before the clock is looked at."""
 
@@ -138,19 +140,26 @@ class Frame:
             raise _columns(piece, len(plan.columns or ()))
         self.plan(ready, piece)
         if ready.plain:
-            return self.plain(ready), ready.type
+            value = self.plain(ready)
+            return (_of_fields(value, ready.fields) if ready.fields else value), ready.type
         values = ready.values(self.values)
         if ready.function is not None:
             check_privileges(self.session, plan)
             row = await value_of(ready.function, (), make_env(context(self.session, plan, values)))
-            return row[0], ready.type
+            return (_of_fields(row[0], ready.fields) if ready.fields else row[0]), ready.type
         _, rows = await self.query(piece)
         if len(rows) > 1:
             error = SqlError("21000", "query returned more than one row")
             tell_where(error, f"query: {piece.target}{piece.text}")
             raise error
         self.row_count = len(rows)  # as of any query that PostgreSQL runs
-        return (rows[0][0] if rows else None), ready.type
+        value = rows[0][0] if rows else None
+        return (_of_fields(value, ready.fields) if ready.fields else value), ready.type
+
+    async def declared(self, piece: Piece) -> tuple[Any, SqlType]:
+        """As ``value``, but the type is a domain's where the expression is of one."""
+        value, type_ = await self.value(piece)
+        return value, self.body.ready(piece, self.values).domain or type_
 
     def held(self, piece: Piece) -> Any:
         """Return what a variable holds where an expression is nothing but its name, else None."""
@@ -201,14 +210,23 @@ class Frame:
 
     async def fetched(self, piece: Piece) -> Outcome:
         """As ``run`` for the rows of a cursor or loop, which fetches them: CONTEXT names the piece only where it cannot be planned."""
-        return await self.run(piece, named=False)
+        outcome = await self.run(piece, named=False)
+        return (
+            replace(outcome, columns=self.told(piece, outcome.columns))
+            if isinstance(outcome, Rows)
+            else outcome
+        )
+
+    async def opened(self, piece: Piece) -> Outcome:
+        """As ``fetched`` for a cursor, of which nothing may be fetched: what cannot be planned is an error at once."""
+        ready = self.body.ready(piece, self.values)
+        with telling(piece.words):
+            check_planned(self, ready.plan, ready.values(self.values))
+        return await self.fetched(piece)
 
     def told(self, piece: Piece, columns: Sequence[OutputColumn]) -> tuple[OutputColumn, ...]:
         """Return the columns of a piece that has been run with the domains that clients are not told of."""
-        declared = self.body.ready(piece, self.values).declared
-        if not declared:
-            return tuple(columns)
-        return tuple([replace(c, type=t) for c, t in zip(columns, declared, strict=False)])
+        return _declared(columns, self.body.ready(piece, self.values).declared)
 
     async def run(self, piece: Piece, *, named: bool = True, enough: int | None = None) -> Outcome:
         """Run a piece as a statement, until it has an outcome, rows gathered, or ``enough`` of them. Raises what it raises; CONTEXT names it."""
@@ -225,6 +243,9 @@ class Frame:
 
         self.sql = piece.words if named else None
         try:
+            if named and first.checked < CUSTOM_PLANS:
+                first.checked += 1
+                check_planned(self, first.plan, first.values(self.values))
             return await self.run_plan(plan, again, enough)
         except Exception as error:
             if named or fails_planned(first.plan, first.values(self.values), self.session):
@@ -393,9 +414,35 @@ class Frame:
             )
 
 
+def _declared(columns: Sequence[OutputColumn], types: Sequence[SqlType]) -> tuple[OutputColumn, ...]:
+    """Return columns with the types that they are declared of, where these are given."""
+    if not types:
+        return tuple(columns)
+    return tuple([replace(c, type=t) for c, t in zip(columns, types, strict=False)])
+
+
+def with_domains(outcome: Outcome, types: Sequence[SqlType]) -> Outcome:
+    """Return the outcome of a statement, whose columns may be declared of domains."""
+    if not types or not isinstance(outcome, Rows):
+        return outcome
+    return replace(outcome, columns=_declared(outcome.columns, types))
+
+
+def _of_fields(value: Any, types: tuple[int, ...]) -> Any:
+    """Return a row that knows of which domains its fields are."""
+    return RecordValue(value, types, value.names, value.typmods) if isinstance(value, RecordValue) else value
+
+
+def check_planned(frame: Frame, plan: Plan, values: Row) -> None:
+    """Raise what PostgreSQL meets while it plans a query for these parameters: something that is constant then fails."""
+    failing = openly(failing_in, plan.bound.statement, values, frame.session)
+    if failing is not None:
+        failing((), Env((), frame.session, shared=Shared()))
+
+
 def fails_planned(plan: Plan, values: Row, session: Session) -> bool:
     """Tell whether PostgreSQL cannot plan a statement for these parameters: something that is constant then fails."""
-    return openly(failing_in, plan.bound.statement, values, session)
+    return openly(failing_in, plan.bound.statement, values, session) is not None
 
 
 def _columns(piece: Piece, count: int) -> SqlError:

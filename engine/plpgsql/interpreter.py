@@ -11,12 +11,11 @@ runs. Errors by which a transaction loses a race are never handled: the statemen
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.connection.portal import Cursor, Outcome, Rows
+from engine.connection.portal import Cursor, Rows
 from engine.plpgsql import dynamic, parts, raising, results
 from engine.plpgsql.constants import converted
 from engine.plpgsql.extra_checks import extra_level
@@ -38,7 +37,6 @@ from planner.query import OutputColumn
 from planner.typefacts import element_of, format_type
 from planner.types import SqlType
 from txn.errors import WaitCancelled
-from txn.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -48,6 +46,9 @@ if TYPE_CHECKING:
 _INT4: Final = SqlType(INT4)
 _TEXT: Final = SqlType(TEXT)
 _MAX_INT4: Final = 2**31 - 1
+AHEAD_FIRST: Final = 10
+AHEAD: Final = 50
+"""So many rows a loop over a query fetches at first, and then each time, as in PostgreSQL: what they compute is done by then."""
 _CHANGES: Final = ast.Insert | ast.Update | ast.Delete | ast.Merge
 
 
@@ -296,52 +297,47 @@ class Interpreter:
 
     async def _for_rows(self, statement: tree.ForRows) -> Signal | None:
         frame = self.frame
+        cursors = dynamic.cursors_of(frame)
         if statement.dynamic:
             outcome = await dynamic.opened(frame, statement.query, statement.params, keeps=False)
         else:
             outcome = await frame.fetched(statement.query)
-        columns, rows = dynamic.rows_of(outcome)
-        if not statement.dynamic:
-            columns = frame.told(statement.query, columns)
+        cursor = dynamic.made_cursor(frame, cursors.free_name(), outcome, scroll=False, loop=True)
         changes = outcome.tag != "SELECT"
         routines = self.session.system.routines
         routines.changing_loops += changes
+        ahead = (
+            (AHEAD_FIRST, AHEAD) if frame.atomic or cursor.ahead else (1, 1)
+        )  # as others may change the rows behind COMMIT
         try:
-            with self._reading(outcome):
-                return await self._each_row(
-                    statement, statement.into, columns, rows, statement.label, statement.body
-                )
+            return await self._each_row(
+                statement, statement.into, cursor, statement.label, statement.body, ahead
+            )
         finally:
             routines.changing_loops -= changes
-
-    @contextmanager
-    def _reading(self, outcome: Outcome) -> Iterator[None]:
-        """A loop over rows goes on: the tables that they come from stay as they are."""
-        plan = dynamic.plan_of(outcome)
-        if plan is None:
-            yield
-            return
-        self.session.within.append(plan)
-        try:
-            yield
-        finally:
-            self.session.within.pop()
+            dynamic.end_cursor(frame, cursor)
 
     async def _each_row(
-        self, statement: tree.Statement, into: tree.Into, columns: Sequence[OutputColumn], rows: Sequence[Row], label: str,
-        body: Sequence[tree.Statement], cursor: Cursor | None = None,
+        self, statement: tree.Statement, into: tree.Into, cursor: Cursor, label: str, body: Sequence[tree.Statement], ahead: tuple[int, int],
     ) -> Signal | None:  # fmt: skip
         frame = self.frame
+        cursors = dynamic.cursors_of(frame)
         result: Signal | None = None
-        if not rows:
-            await frame.into(into, columns, None)
-        for row in rows if cursor is None else _from_where_it_stands(cursor, rows):
-            await frame.into(into, columns, row)
-            ends, result = after(await self.statements(body), label)
-            if ends:
-                break
-            await self._again(statement)
-        frame.values[frame.body.routine.found] = bool(rows)
+        rows = await cursors.next_rows(cursor, ahead[0])
+        found = bool(rows)
+        if not found:
+            await frame.into(into, cursor.columns, None)
+        ends = False
+        while rows and not ends:
+            for row in rows:
+                await frame.into(into, cursor.columns, row)
+                ends, result = after(await self.statements(body), label)
+                if ends:
+                    break
+                await self._again(statement)
+            if not ends:
+                rows = await cursors.next_rows(cursor, ahead[1])
+        frame.values[frame.body.routine.found] = found
         return result
 
     async def _for_cursor(self, statement: tree.ForCursor) -> Signal | None:
@@ -353,15 +349,12 @@ class Interpreter:
         for number, piece in zip(variable.cursor.arguments, statement.arguments, strict=True):
             value, type_ = await frame.value(piece)
             await frame.store(number, value, type_)
-        outcome = await frame.fetched(variable.cursor.query)
-        cursor, rows = dynamic.made_cursor(frame, frame.values[variable.number] or variable.name, outcome)
+        outcome = await frame.opened(variable.cursor.query)
+        name = frame.values[variable.number] or variable.name
+        cursor = dynamic.made_cursor(frame, name, outcome, loop=True)
         into = tree.Into([tree.Target(statement.variable)], whole=True)
-        cursor.pinned = True
-        try:
-            with self._reading(outcome):
-                return await self._each_row(
-                    statement, into, cursor.columns, rows, statement.label, statement.body, cursor
-                )
+        try:  # one row at a time: FETCH within the loop, and WHERE CURRENT OF, go by where it stands
+            return await self._each_row(statement, into, cursor, statement.label, statement.body, (1, 1))
         finally:
             dynamic.end_cursor(frame, cursor)
 
@@ -569,13 +562,6 @@ def _check_loop_variable(frame: Frame, statement: tree.ForEach) -> None:
         raise SqlError("42804", "FOREACH ... SLICE loop variable must be of an array type")
     if not statement.slice and is_array:
         raise SqlError("42804", "FOREACH loop variable must not be of an array type")
-
-
-def _from_where_it_stands(cursor: Cursor, rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the rows of a cursor, each the next of that on which it stands by then: FETCH within the loop moves it, too."""
-    while cursor.position < len(rows):
-        cursor.position += 1
-        yield rows[cursor.position - 1]
 
 
 def _handler(block: tree.Block, sqlstate: str) -> tree.Handler | None:

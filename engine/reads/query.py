@@ -454,6 +454,8 @@ async def collect(
     if isinstance(result, ReadyRows):
         return list(result.rows)
     rows: list[tuple[Any, ...]] = []
+    if result.wanted is not None and enough is not None:
+        result.wanted.rows = enough
     try:
         async for batch in result.batches:
             if max_rows is not None and len(rows) + len(batch) > max_rows:

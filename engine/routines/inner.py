@@ -30,7 +30,7 @@ from engine.transaction.limits import (
 )
 from engine.transaction.races import note_rerun
 from planner.errors import SqlError
-from planner.statements import StatementClass
+from planner.statements import QueryStatement, StatementClass
 from txn.errors import Deadlock, SchemaChanged, WriteConflict
 from txn.types import Row
 
@@ -44,7 +44,7 @@ async def run_inner(
     again: Callable[[], None],
     enough: int | None = None,
 ) -> Outcome:
-    """Run the plan and parameters that ``plan_of`` returns; rows are gathered. ``again`` has it planned anew. ``enough``: rows that who asks looks at, others are not read.
+    """Run the plan and parameters that ``plan_of`` returns; rows are gathered, but those of a query that is fetched from. ``again`` has it planned anew. ``enough``: rows that who asks looks at, others are not read.
 
     Raises SqlError 25006 for a change in a transaction that only reads, 25001 for what cannot be part of one, 40001 where it was run again too often, and what it raises.
     """
@@ -67,7 +67,9 @@ async def run_inner(
             outcome = await run(conn, plan, values, session.out)
             if isinstance(outcome, Command):
                 return outcome
-            rows = await _gathered(session, outcome, enough)
+            statement = plan.bound.statement
+            later = isinstance(statement, QueryStatement) and statement.fetched
+            rows = outcome if later else await _gathered(session, outcome, enough)
             rows.plan = plan
             return rows
         except Replan:

@@ -30,6 +30,16 @@ def settled(error: SqlError) -> SqlError:
 
 
 @contextmanager
+def telling(where: str) -> Iterator[None]:
+    """Add a line to the CONTEXT of errors."""
+    try:
+        yield
+    except Exception as error:
+        tell_where(error, where)
+        raise
+
+
+@contextmanager
 def told(piece: Piece) -> Iterator[None]:
     """Have errors name a piece in CONTEXT, those that do not already, by a line or by a place in its text."""
     try:

@@ -41,7 +41,7 @@ from planner.partition import descendants
 from planner.rights import RESTRICTED
 from planner.rules.fold import fold
 from planner.rules.partitions import without_partitioned
-from planner.rules.plain import told_columns, without_domains
+from planner.rules.plain import declared_types, told_columns, without_domains
 from planner.rules.stable import changes_settings, extract_stable
 from planner.walk import walk
 
@@ -400,13 +400,15 @@ def envelope(
     )
     if fires and class_ is st.StatementClass.WRITE_ONLY:
         class_ = st.StatementClass.READ_THEN_WRITE  # so may what triggers do
+    returned = returned_rows(bound)
     made = st.BoundStatement(
         statement=bound,
         class_=class_,
         tag=command_tag(node),
         text=text,
         params=context.env.params.finish() if finish else (),
-        columns=told_columns(returned_rows(bound)),
+        columns=told_columns(returned),
+        declared=declared_types(returned),
         reads=frozenset(context.reads),
         writes=writes,
         versions=tuple(context.versions.items()),

@@ -14,6 +14,7 @@ from dataclasses import replace
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
+from planner.bind.fetched import as_asked
 from planner.bind.updatable import ViewTarget, all_conditions
 from planner.catalog import RelationDef
 from planner.errors import SqlError, not_supported
@@ -70,7 +71,7 @@ def for_cursor(context: BindContext, statement: st.Statement) -> st.Statement:
     if not isinstance(statement, st.QueryStatement):
         return statement
     query, keys = with_keys(context, statement.query)
-    return st.QueryStatement(query=query, keys=keys)
+    return st.QueryStatement(query=as_asked(query), keys=keys, fetched=True)
 
 
 def with_keys(context: BindContext, query: QueryExpr) -> tuple[QueryExpr, tuple[CursorKey, ...]]:

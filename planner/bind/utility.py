@@ -191,6 +191,7 @@ def bind_close(context: BindContext, node: ast.ClosePortal) -> st.CloseCursor:
 def bind_declare(context: BindContext, node: ast.DeclareCursor) -> st.DeclareCursor | st.DeclareSubscribe:
     """DECLARE CURSOR. Raises SqlError 42P11 for contradicting options."""
     from planner.bind.current_of import with_keys
+    from planner.bind.fetched import as_fetched
     from planner.bind.query import bind_query
     from planner.bind.subscribe import bind_cursor
 
@@ -206,7 +207,7 @@ def bind_declare(context: BindContext, node: ast.DeclareCursor) -> st.DeclareCur
     return st.DeclareCursor(
         keys=keys,
         name=node.name,
-        query=query,
+        query=as_fetched(query),
         scroll=node.scroll,
         hold=node.hold,
         binary=node.binary,

@@ -19,13 +19,13 @@ from planner.bind.assign_part import with_part
 from planner.bind.bodies import is_simple
 from planner.bind.context import BindContext
 from planner.bind.current_of import for_cursor
+from planner.bind.fetched import as_asked
 from planner.bind.subscripts import subscripts_of
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_typmod, try_coerce
-from planner.classify import is_volatile, returned_rows
-from planner.domains import base_oid, base_type, plain_type
+from planner.domains import base_oid, base_type, is_domain, plain_type
 from planner.errors import Span, SqlError
 from planner.evaluate import Layout, RowFunction, compile_expr, compile_predicate, compile_row
-from planner.facts import HSTORE, INT4, JSONB, RECORD, TEXT
+from planner.facts import HSTORE, INT4, INT8, JSONB, RECORD, TEXT
 from planner.parse import ALONE, parse
 from planner.plpgsql.stream import PREFIX, parse_piece
 from planner.plpgsql.tree import Piece, Target
@@ -35,12 +35,17 @@ from planner.query import (
     ArrayCoerce,
     CoerceViaIO,
     Const,
+    Delete,
     Expr,
+    Insert,
     Param,
     RelabelType,
+    RowExpr,
     Select,
     SqlCall,
     SubLink,
+    Update,
+    Values,
     Var,
 )
 from planner.rewrite import replace_children
@@ -52,14 +57,16 @@ from planner.types import SqlType
 from planner.walk import walk
 
 _ONE_VALUE: Final = "SELECT NULL"
+_FEW: Final = 2
+"""Rows of a change that INTO looks at."""
 VALUE: Final = Source(-1)
 """Stands for the value that is assigned, among the sources of a part's new whole."""
 
 
 def bind_piece(
     context: BindContext, piece: Piece, names: VariableNames
-) -> tuple[ast.Node, st.BoundStatement, tuple[SqlType, ...]]:
-    """Return the tree of a piece, what it means, and the types of its columns, domains told. Spans of errors count in its text, which they name.
+) -> tuple[ast.Node, st.BoundStatement, tuple[int, ...]]:
+    """Return the tree of a piece, what it means, and the types of the fields of the row that it is, if some are domains. Spans of errors count in its text, which they name.
 
     Raises SqlError as binding does, 42702 and 55000 as ``VariableNames``, 0A000 for statements that no function may run.
     """
@@ -76,10 +83,12 @@ def bind_piece(
         bound = bind_node(inner, node)
         if piece.keeps:
             bound = for_cursor(inner, bound)
+        elif piece.loops:
+            bound = of_loop(bound)
         elif piece.few:
-            bound = _as_asked(bound)
-        columns = returned_rows(bound)
-        return node, envelope(node, text, inner, bound), tuple([c.type for c in columns or ()])
+            bound = _of_few(inner, bound)
+        fields = _row_fields(bound)
+        return node, envelope(node, text, inner, bound), fields
     except SqlError as error:
         if error is names.refusal:
             error.span, error.where, names.refusal = None, piece.words, None
@@ -96,29 +105,45 @@ def bind_piece(
         raise
 
 
-def _as_asked(bound: st.Statement) -> st.Statement:
-    """Return a query of which a row or two are taken so that no other is computed, where there is anything to compute.
+def _row_fields(bound: st.Statement) -> tuple[int, ...]:
+    """Return the types of the fields of an expression that is a row, where some are domains; nothing for others."""
+    row: Any = bound
+    while isinstance(row, st.QueryStatement | SubLink):  # or what a sub-select gives
+        query = row.query
+        row = query.targets[0].expr if isinstance(query, Select) and len(query.targets) == 1 else None
+    if not isinstance(row, RowExpr) or row.type.oid != RECORD:
+        return ()
+    types = tuple([field.type.oid for field in row.fields])
+    return types if any(map(is_domain, types)) else ()
 
-    What is sorted is computed before, but for volatile functions; what is grouped is computed from all rows.
+
+def of_loop(bound: st.Statement) -> st.Statement:
+    """Return a statement as a loop over its rows reads it: a query is begun by the first of them, and goes on as they are asked for."""
+    if not isinstance(bound, st.QueryStatement):
+        return bound
+    return replace(bound, query=as_asked(bound.query), fetched=True)
+
+
+def _of_few(context: BindContext, bound: st.Statement) -> st.Statement:
+    """Return a statement of whose rows INTO takes one: a change ends behind the second, with which it fails.
+
+    Where a row may come of several, or none, nobody knows before how many of them make two.
     """
-    if not isinstance(bound, st.QueryStatement) or not isinstance(bound.query, Select):
+    if isinstance(bound, st.QueryStatement):
+        return replace(bound, query=as_asked(bound.query))
+    if not isinstance(bound, Insert | Update | Delete) or not bound.returning:
         return bound
-    query = bound.query
-    if not query.ranges or all(isinstance(target.expr, Var | Const | Param) for target in query.targets):
+    source, relation = bound.source, context.catalog.relation_by_oid(bound.table)
+    if source is None or source.limit is not None or source.offset is not None or relation is None:
         return bound
-    if (
-        query.grouped
-        or query.distinct
-        or (query.order and not any(_may_do_something(target.expr) for target in query.targets))
-    ):
+    if isinstance(bound, Insert):
+        alone = bound.on_conflict is None and not (isinstance(source, Values) and len(source.rows) <= _FEW)
+    else:
+        alone = len(source.ranges) == 1 if isinstance(source, Select) else False
+    if not alone or any(trigger.row and trigger.timing in "bi" for trigger in relation.triggers):
         return bound
-    return replace(bound, query=replace(query, in_turn="asked"))
-
-
-def _may_do_something(expr: Expr) -> bool:
-    """Tell whether an expression calls a function that is volatile, be it one that may be inlined yet."""
-    calls = (node for node in walk(expr) if isinstance(node, SqlCall))
-    return is_volatile(expr) or any(call.volatility == "v" for call in calls)
+    few: Any = replace(as_asked(source), limit=Const(type=SqlType(INT8), value=_FEW))
+    return replace(bound, source=few)
 
 
 def _shifted(node: Any, names: VariableNames) -> Any:

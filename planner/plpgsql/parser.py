@@ -261,6 +261,7 @@ class Compound(Declarations):
             raise stream.error("cannot specify REVERSE in query FOR loop")
         self._check_row_variable(names, known, first, "42601")
         query = stream.piece(begin, end, self.names, expression=False)
+        query.loops = True
         return self._rows(label, line, first, query, [], dynamic=False)
 
     def _check_row_variable(self, names: Sequence[str], known: object, first: int, sqlstate: str) -> None:

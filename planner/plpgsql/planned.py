@@ -141,18 +141,19 @@ def _reads_alike(oid: int) -> bool:
     return _prints_alike(oid) and facts().types[oid].name not in ("time", "xml")
 
 
-def failing_in(statement: Any, values: Sequence[Any], session: EvalSession) -> bool:
-    """Tell whether something in a statement fails that is constant once its parameters have ``values``."""
+def failing_in(statement: Any, values: Sequence[Any], session: EvalSession) -> RowFunction | None:
+    """Return what computes something in a statement that fails and is constant once its parameters have ``values``; None where nothing does."""
     stack = [_with_values(statement, values)]
     while stack:
         node = stack.pop()
         if isinstance(node, Expr):
-            if Planned(node, session).failing is not None:
-                return True
+            failing = Planned(node, session).failing
+            if failing is not None:
+                return failing
             stack += _queries(node)
         else:
             stack += children(node)
-    return False
+    return None
 
 
 def _queries(expr: Expr) -> list[Any]:

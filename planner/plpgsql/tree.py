@@ -81,6 +81,8 @@ class Piece:
     """Its rows are a cursor's: with the keys of what they are made of (``planner.bind.current_of``)."""
     few: bool = False
     """Who runs it takes a row or two: others are not computed."""
+    loops: bool = False
+    """A loop runs for each of its rows, which are computed as it comes to them."""
 
     @property
     def words(self) -> str:

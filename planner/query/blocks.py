@@ -110,7 +110,8 @@ class QueryBase:
     ``limit_all``: LIMIT ALL or LIMIT NULL was written, which is printed.
     Order of application: body, ORDER BY, OFFSET, LIMIT (with ties: LIMIT keeps peers of the last row).
     ``in_turn``: each row is computed when it is asked for: "found", they are all found before, of the source of a change whose functions
-    see what it has changed so far; "asked", they are found so, too, of what is stopped after a row or two.
+    see what it has changed so far; "asked", they are found so, too, of what may be stopped behind any of them; "fetched": as many at a time as
+    somebody fetches (``planner.bind.fetched``).
     """
 
     columns: tuple[OutputColumn, ...]
@@ -120,7 +121,7 @@ class QueryBase:
     offset: Expr | None = None
     with_ties: bool = False
     limit_all: bool = field(default=False, compare=False)
-    in_turn: Literal["", "found", "asked"] = ""
+    in_turn: Literal["", "found", "asked", "fetched"] = ""
 
 
 LockStrength: TypeAlias = Literal["key share", "share", "no key update", "update"]

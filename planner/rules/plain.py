@@ -11,6 +11,7 @@ What the client is told of a statement (its columns, its parameters) was settled
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -99,6 +100,13 @@ def _told_domain(node: FuncExpr) -> FuncExpr:
 def _column(column: Any) -> Any:
     plain = plain_type(column.type)
     return column if plain is column.type else replace(column, type=plain)
+
+
+def declared_types(columns: Sequence[OutputColumn] | None) -> tuple[SqlType, ...]:
+    """Return the types of a result's columns where some are domains, of which clients are not told; nothing where none is."""
+    if columns is None or not any_domains() or not any(is_domain(column.type.oid) for column in columns):
+        return ()
+    return tuple([column.type for column in columns])
 
 
 def told_columns(columns: _Columns) -> _Columns:

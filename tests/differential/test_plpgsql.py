@@ -239,6 +239,46 @@ CASES = (
         "SELECT max(gp_noticed(id)) INTO a FROM gp_t;", "SELECT gp_noticed(id) INTO a FROM gp_t WHERE id > 9;", "a := gp_noticed(id) FROM gp_t WHERE id < 3;",
         "SELECT gp_noticed(t.id) INTO a FROM gp_t t JOIN gp_t u USING (id) LIMIT 2;",
     )),
+    # the query of a cursor, or of a loop, begins when its first row is fetched, and computes what is fetched: ten rows, then fifty for a loop
+    *(f"DECLARE c CURSOR FOR {q}; r record; BEGIN OPEN c; RAISE NOTICE 'open'; FETCH c INTO r; RAISE NOTICE '%', r; MOVE c; CLOSE c; END" for q in (
+        "SELECT gp_noticed(id) FROM gp_t WHERE gp_noticed(id) <> 2", "SELECT 1/(2 - id) FROM gp_t", "SELECT gp_noticed(x) FROM (SELECT gp_noticed(id) x FROM gp_t) s",
+        "SELECT gp_noticed(1) UNION ALL SELECT gp_noticed(2)", "WITH w AS MATERIALIZED (SELECT gp_noticed(id) x FROM gp_t) SELECT x FROM w", "SELECT gp_noticed(id) FROM gp_t ORDER BY s",
+        "SELECT id FROM gp_t WHERE 1/(2 - id) > 0", "SELECT id FROM gp_t WHERE id = gp_noticed(1)",
+    )),
+    *(f"DECLARE c CURSOR FOR SELECT {q}; BEGIN OPEN c; RAISE NOTICE 'open'; END" for q in ("1/0", "1/(id - id) FROM gp_t", "id FROM gp_t WHERE 1/0 = id")),
+    "DECLARE z int := 0; c refcursor; BEGIN OPEN c FOR SELECT 1/z FROM gp_t; RAISE NOTICE 'open'; END",
+    "DECLARE z int := 0; c refcursor; BEGIN OPEN c FOR EXECUTE 'SELECT 1/$1 FROM gp_t' USING z; RAISE NOTICE 'open'; END",
+    "DECLARE c refcursor; BEGIN OPEN c FOR EXECUTE 'SELECT 1/(id - 1) FROM gp_t'; RAISE NOTICE 'open'; MOVE c; END",
+    "DECLARE c CURSOR FOR SELECT 1/(id - 2) FROM gp_t; n int; BEGIN OPEN c; FETCH c INTO n; BEGIN FETCH c INTO n; EXCEPTION WHEN division_by_zero THEN RAISE NOTICE 'caught'; END;"
+    " BEGIN FETCH c INTO n; EXCEPTION WHEN OTHERS THEN RAISE NOTICE '%', SQLERRM; END; CLOSE c; END",
+    *(f"DECLARE r record; BEGIN FOR r IN {q} LOOP RAISE NOTICE 'turn %', r; END LOOP; END" for q in (
+        "SELECT gp_noticed(g) FROM generate_series(1, 13) g WHERE gp_noticed(g) <> 2", "SELECT 1/(12 - g) FROM generate_series(1, 20) g", "SELECT 1/(3 - g) FROM generate_series(1, 20) g",
+        "EXECUTE 'SELECT gp_noticed(g) FROM generate_series(1, 12) g'", "SELECT gp_noticed(id) FROM gp_t LIMIT 2",
+    )),
+    "DECLARE c CURSOR FOR SELECT gp_noticed(id) FROM gp_t; BEGIN FOR r IN c LOOP RAISE NOTICE 'turn %', r; END LOOP; END",
+    # a volatile function in a condition is called for each row, though a key could find them
+    *(f"BEGIN PERFORM FROM gp_t WHERE {w}; END" for w in ("id = gp_noticed(1)", "id IN (gp_noticed(1), 2)", "id > gp_noticed(1)", "id BETWEEN gp_noticed(0) AND 2")),
+    # it reads what was there when it was opened
+    *(f"DECLARE c CURSOR FOR SELECT {q}; n int; BEGIN OPEN c; DELETE FROM gp_t; INSERT INTO gp_t VALUES (7); FETCH c INTO n; RAISE NOTICE '%', n; MOVE FORWARD ALL FROM c; FETCH PRIOR FROM c INTO n;"
+      " RAISE NOTICE '%', n; END" for q in ("count(*) FROM gp_t", "id FROM gp_t ORDER BY id", "id + 0 FROM gp_t WHERE id + 0 < 9", "max(t.id) FROM gp_t t JOIN gp_t u USING (id)")),
+    # of rows to be locked those that have been changed since are left out
+    *(f"DECLARE c CURSOR FOR SELECT id FROM gp_t ORDER BY id FOR UPDATE; n int; BEGIN OPEN c; {change}; FETCH c INTO n; RAISE NOTICE '%', n; UPDATE gp_t SET s = 'here' WHERE CURRENT OF c;"
+      " RAISE NOTICE '%', (SELECT array_agg(id ORDER BY id) FROM gp_t WHERE s = 'here'); END" for change in ("UPDATE gp_t SET n = 5 WHERE id = 1", "DELETE FROM gp_t WHERE id < 3", "NULL")),
+    # a record's field of a domain is one, wherever the row comes from
+    *(f"DECLARE r record; q record; v gp_pos := 2; c refcursor; BEGIN {s} r.p := -1; END" for s in (
+        "SELECT id::gp_pos AS p INTO r FROM gp_t;", "EXECUTE 'SELECT id::gp_pos AS p FROM gp_t' INTO r;", "SELECT id::gp_pos AS p INTO q FROM gp_t; r := q; RAISE NOTICE '%', pg_typeof(r.p);",
+        "OPEN c FOR SELECT id::gp_pos AS p FROM gp_t; FETCH c INTO r; RAISE NOTICE '%', pg_typeof(r.p);", "OPEN c FOR EXECUTE 'SELECT $1 AS p' USING v; FETCH c INTO r; RAISE NOTICE '%', pg_typeof(r.p);",
+        "FOR r IN SELECT id::gp_pos AS p FROM gp_t LOOP RAISE NOTICE '%', pg_typeof(r.p); r.p := -2; END LOOP;", "FOR r IN EXECUTE 'SELECT id::gp_pos AS p FROM gp_t' LOOP r.p := -2; END LOOP;",
+        "UPDATE gp_t SET n = 1 WHERE id = 1 RETURNING id::gp_pos AS p INTO r;", "SELECT id::gp_pos AS p INTO r FROM gp_t WHERE false;",
+    )),
+    *(f"DECLARE r record; v gp_pos := 2; BEGIN r := {row}; RAISE NOTICE '% %', pg_typeof(r.f1), pg_typeof(r.f2); r.f1 := -1; END" for row in ("row(v, v + 1)", "row(1::gp_pos, 2)", "(SELECT row(v, 2))")),
+    # RETURNING INTO ends behind the second row
+    *(f"DECLARE n int; BEGIN {s} RETURNING gp_noticed(id) INTO n; EXCEPTION WHEN too_many_rows THEN GET DIAGNOSTICS n = ROW_COUNT; RAISE NOTICE '% % %', n, FOUND, SQLERRM; END" for s in (
+        "UPDATE gp_t SET n = gp_noticed(id)", "DELETE FROM gp_t WHERE id > 0", "INSERT INTO gp_t SELECT gp_noticed(g) FROM generate_series(11, 15) g", "INSERT INTO gp_t (id) VALUES (gp_noticed(11)), (12), (gp_noticed(13))",
+        "UPDATE gp_t SET n = 1 WHERE id = 1", "DELETE FROM gp_t WHERE id > 90",
+    )),
+    # what is constant by its parameters fails while a statement is planned
+    *(f"DECLARE u text := 'said7'; n int; BEGIN {s}; END" for s in ("UPDATE gp_t SET n = u::int WHERE id = length('')", "PERFORM FROM gp_t WHERE id = 0 AND n = u::int", "EXECUTE 'DELETE FROM gp_t WHERE id < 0 AND n = $1::int' USING u")),
     # messages of statements tell where they are met, too
     "BEGIN DROP TABLE IF EXISTS gp_none; EXECUTE 'DROP VIEW IF EXISTS gp_none'; CREATE TABLE IF NOT EXISTS gp_t (a int); CREATE VIEW gp_v AS SELECT * FROM gp_pt_of(1); END",
     "BEGIN CREATE TEMP TABLE gp_x (a int); CREATE TEMP VIEW gp_y AS SELECT * FROM gp_x; DROP TABLE gp_x CASCADE; PERFORM gp_noted(); END",

@@ -49,6 +49,10 @@ class LockingTxn(MemoryTxn):
             out.append(rows.get(row_id))  # type: ignore[call-overload]
         return out
 
+    def changed_within(self, shard: int, row_id: int) -> bool:
+        """Others alone change rows."""
+        return False
+
 
 @pytest.fixture
 def db() -> Database:
