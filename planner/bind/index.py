@@ -96,8 +96,6 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
         or any(keeps_extents(definition, key.expr.type.oid) for key in keys)
         or any(not key.attnum for key in keys)
     ):
-        if not definition.stored:
-            raise not_supported("an expression or partial index with brin", span=node.span)
         if table.source_oid:
             raise not_supported("an expression or partial index on the table of a source", span=node.span)
         definition, hidden = computed_index(

@@ -45,11 +45,7 @@ def test_the_types_that_are_said_to_have_bounds_have_them_in_parts(
 
 def test_what_is_not_supported_is_named(client: FieldsClient) -> None:
     client.run("CREATE TABLE bounded (i int)")
-    for key, named in (
-        ("i int4_bloom_ops (n_distinct_per_range = 10)", "an operator class parameter"),
-        ("(i + 1)", "an expression or partial index with brin"),
-        ("i) WHERE (i > 1", "an expression or partial index with brin"),
-    ):
+    for key, named in (("i int4_bloom_ops (n_distinct_per_range = 10)", "an operator class parameter"),):
         error = client.fails(f"CREATE INDEX ON bounded USING brin ({key})")
         assert error["sqlstate"] == "0A000"
         assert named in error["message"]

@@ -58,3 +58,15 @@ CREATE INDEX ok_plain ON other_kinds (a);
 SELECT brin_summarize_range('ok_plain', 0);
 SELECT gin_clean_pending_list('ok_plain');
 DROP TABLE other_kinds;
+-- Expressions and conditions
+create table computed (a int, b int, c text); insert into computed select i, i * 2, 'x' || i from generate_series(1, 300) i;
+create index bi on computed using brin ((a + b)); create index bi2 on computed using brin (a, (b * 2)) where a > 0; create index on computed using brin (lower(c)) with (pages_per_range = 4); create index bi4 on computed using brin (c) where b > 5;
+create index bi5 on computed using brin ((a + b) int4_minmax_multi_ops); create unique index on computed using brin ((a + 1)); create index on computed using brin ((random()));
+select count(*) from computed where a + b = 30; select count(*) from computed where lower(c) = 'x77'; select count(*) from computed where b * 2 > 100 and a > 0; select count(*) from computed where c > 'x5' and b > 5;
+insert into computed values (1, 2, 'q'); update computed set a = 5 where c = 'q'; select count(*) from computed where a + b = 7; delete from computed where c = 'q'; select count(*) from computed where a + b = 7;
+select c.relname, indkey, indnatts, indexprs is not null, indpred is not null from pg_index join pg_class c on c.oid = indexrelid where indrelid = 'computed'::regclass order by 1;
+alter table computed rename a to aa; select pg_get_indexdef('bi'::regclass), pg_get_indexdef('bi2'::regclass);
+reindex table computed; alter table computed add d int; drop index bi5; alter table computed alter b type bigint; select count(*) from computed where aa + b = 30;
+alter table computed drop column b; select relname from pg_class c join pg_index on c.oid = indexrelid where indrelid = 'computed'::regclass order by 1;
+create table divided (a int, b int) partition by range (a); create table divided1 partition of divided for values from (0) to (10); create index on divided using brin ((a + b));
+select relname from pg_class c join pg_index on c.oid = indexrelid where indrelid = 'divided1'::regclass; drop table computed, divided;
