@@ -38,7 +38,7 @@ from msgspec import Raw
 from msgspec.msgpack import Ext
 
 from txn.errors import DamagedEntry, DamagedFile, UnknownFormat
-from txn.exact import MAX_DIGITS, fits
+from txn.exact import MAX_DIGITS, fits, is_long
 from txn.huge_values import SHARED_BYTES, bytes_of, is_huge, utf8_pieces
 from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
 from txn.slices import Slice
@@ -63,6 +63,7 @@ SHORT_SCHEMA = 200  # changes and columns of schemas that are
 FEW_OPS = 4  # are not weighed
 PIECE_BYTES = 1 << 20  # of a write set that is encoded slowly, about
 LONG_ARRAY = 2048  # items of an array that is encoded in pieces: of numerics a millisecond or two
+LONG_NUMBER_COST = 8  # bytes of text that are encoded as quickly as a byte of a number of many digits
 ARRAY_STEP = 256  # items encoded between two looks at the clock
 _NO_TS = Timestamp(0)
 Piece = bytes | memoryview
@@ -139,6 +140,7 @@ _ARRAYS = frozenset((tuple, BoundedArray))
 _SPECIAL = _ARRAYS | {Decimal}
 _LOOKED_AT = _SPECIAL | {bytes}
 _WEIGHED = _ARRAYS | {str, bytes}
+_MEASURED = _WEIGHED | {Decimal}
 
 
 def _same_on_disk(values: Row) -> bool:
@@ -243,7 +245,11 @@ def is_short(writes: WriteSet) -> bool:
         values += sum(map(len, rows))
         if values > CHUNK_VALUES:
             return False
-        weighed = [v for row in rows for v in row if v.__class__ in _WEIGHED]
+        weighed: list[Any] = [v for row in rows for v in row if v.__class__ in _MEASURED]
+        numbers = [v for v in weighed if v.__class__ is Decimal]
+        if numbers:
+            size += sum([LONG_NUMBER_COST * v.__sizeof__() for v in numbers if is_long(v)])
+            weighed = [v for v in weighed if v.__class__ is not Decimal]
         arrays = [v for v in weighed if v.__class__ in _ARRAYS]
         values += sum(map(_items, arrays))
         if values > CHUNK_VALUES:

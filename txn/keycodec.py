@@ -41,6 +41,7 @@ from txn.columns import (
     to_python,
     without_tail,
 )
+from txn.exact import is_long
 from txn.types import Key, KeyRange, PhysicalType, bounded
 
 NULL = b"\x02"
@@ -84,12 +85,17 @@ def _float(value: float) -> bytes:
 
 
 def _number(value: Decimal) -> bytes:
-    sign, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int):
-        if exponent == "F":
-            return b"\x01" if sign else b"\x05"
-        return b"\x06"
-    text = "".join(map(str, digits))
+    if is_long(value):
+        sign = int(value.is_signed())
+        whole, _, fraction = format(value.copy_abs(), "f").partition(".")
+        text, exponent = whole + fraction, -len(fraction)
+    else:
+        sign, digits, power = value.as_tuple()
+        if not isinstance(power, int):
+            if power == "F":
+                return b"\x01" if sign else b"\x05"
+            return b"\x06"
+        text, exponent = "".join(map(str, digits)), power
     significant = text.lstrip("0")
     if not significant:
         return b"\x03"
@@ -200,8 +206,8 @@ def _to_number(data: bytes, at: int) -> tuple[Decimal, int]:
     end = data.index(b"\xff" if negative else b"\x00", at + 4)
     body = data[at:end].translate(_INVERT) if negative else data[at:end]
     magnitude = int.from_bytes(body[:4], "big") - 0x4000_0000
-    digits = tuple(map(int, body[4:].translate(_BCD_DOWN).hex()))
-    return Decimal((int(negative), digits, magnitude - len(digits))), end + 1
+    digits = body[4:].translate(_BCD_DOWN).hex()
+    return Decimal(f"{'-' if negative else ''}{digits}E{magnitude - len(digits)}"), end + 1
 
 
 def _to_bytes(data: bytes, at: int) -> tuple[bytes, int]:

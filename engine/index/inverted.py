@@ -28,6 +28,7 @@ from engine.index.access import Access, EntryMode, is_ready
 from engine.index.candidates import FEW_ROWS, CandidateScan, Request, index_key, is_key
 from engine.index.computed_keys import holds_rows_of
 from pgwire.codecs import hstore
+from pgwire.codecs.numeric import NAN
 from pgwire.codecs.tsquery import Word, unpack
 from pgwire.give_way import give_way, paced, paced_iter
 from planner.builtins.extension_trigrams import DEFAULTS, SIMILARITY, threshold
@@ -195,17 +196,15 @@ def wanted_entries(mode: EntryMode, kind: str, value: Any) -> list[Key] | None:
     if mode == "pairs":
         return [(key,) for key in hstore.unpack(value)] or None
     if mode == "one":
-        return None if isinstance(value, Decimal) and value.is_nan() else [(value,)]
+        return [(value,)]
     if kind != "elements":
         return [(entry,) for entry in document_entries(kind, value)] or None
     met: dict[Any, None] = {}
     empty = True
     for v in paced_iter(flat(value)):
         empty = False
-        if isinstance(v, Decimal) and v.is_nan():
-            return None
         if v is not None:
-            met[v] = None
+            met[NAN if isinstance(v, Decimal) and v.is_nan() else v] = None
             if len(met) >= MAX_ENTRIES and mode in _ONE:
                 break  # any of them will do
     keys: list[Key] = [(v,) for v in paced_iter(met)]

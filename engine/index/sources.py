@@ -24,6 +24,7 @@ from engine.index.nodes import Node, chunks
 from engine.index.sorting import OrderItem, order_items, sort_rows
 from engine.index.state import Pipe, Rows, evaluate, evaluate_rows, stepwise, waited
 from engine.reads.watched import watching
+from pgwire.codecs.numeric import NAN
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import paced
 from pgwire.release import release
@@ -469,8 +470,6 @@ class IndexSource(Source):
             return ctx.txn.lookup(self.shard, self.index, (key,), **reading)
         if self.access.kind != "prefix":
             keys = self._keys(key)
-            if keys is None:  # NaN is no key: read all, the filter decides
-                return ctx.txn.range(self.shard, self.index, KeyRange(), **reading)
             return ctx.txn.lookup(self.shard, self.index, keys, **reading) if keys else ()
         if None in key:
             return ()
@@ -511,8 +510,8 @@ class IndexSource(Source):
             **reading,
         )
 
-    def _keys(self, key: tuple[Any, ...]) -> list[tuple[Any, ...]] | None:
-        """Return the product of the key columns' values without repeats, or None if a value is NaN."""
+    def _keys(self, key: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Return the product of the key columns' values without repeats."""
         columns: list[list[Any]] = []
         for value, is_list, pad, guard in zip(
             key, self.access.lists, self.access.pads, self.access.guards, strict=True
@@ -526,7 +525,7 @@ class IndexSource(Source):
                 if v is None:
                     continue
                 if guard and isinstance(v, Decimal) and v.is_nan():
-                    return None
+                    v = NAN  # that one alone is equal to itself, so that it is looked up once
                 kept.append(v.rstrip(" ").ljust(pad) if pad else v)
             columns.append(kept)
         if len(columns) == 1:
