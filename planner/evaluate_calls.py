@@ -31,21 +31,34 @@ def typed(function: Callable[..., Any], types: tuple[int, ...]) -> Callable[...,
     return call
 
 
+class SpreadTypes(tuple[int, ...]):
+    """The types of a call's arguments, of which the last are the items of one array, of the type ``element``."""
+
+    element: int
+
+    def __new__(cls, before: tuple[int, ...], element: int, count: int) -> SpreadTypes:
+        """``before``: those of the other arguments."""
+        made = super().__new__(cls, before + (element,) * count)
+        made.element = element
+        return made
+
+
 def spread(builtin: Builtin, function: Callable[..., Any], types: tuple[int, ...]) -> Callable[..., Any]:
     """Return the call for ``VARIADIC array`` of a function that takes VARIADIC "any"."""
     fact = facts().types.get(types[-1])
     formats = builtin.signature.startswith(
         "format("
     )  # without an array it has no arguments, others are NULL then
+    tells = builtin.signature.startswith("satisfies_hash_partition(")  # no row of such a partition
     element = fact.element if fact is not None else 0
 
     def call(*args: Any) -> Any:
         array = args[-1]
         if array is None and not formats:
-            return None
+            return False if tells else None
         items = () if array is None else flat(array)
         if builtin.needs_types:
-            return function(*args[:-1], *items, types=types[:-1] + (element,) * len(items))
+            return function(*args[:-1], *items, types=SpreadTypes(types[:-1], element, len(items)))
         return function(*args[:-1], *items)
 
     return call

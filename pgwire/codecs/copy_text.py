@@ -97,8 +97,11 @@ class TextDecoder(LineDecoder):
             lines = self._logical(lines)
         if self.header_pending and lines:
             self.line = first
-            names = self._fields(lines[0], first)
-            self.header(names.kept, lines[0], names.count)
+            if self.options.header == "match":
+                names = self._fields(lines[0], first)
+                self.header(names.kept, lines[0], names.count)
+            else:  # whatever its escapes mean
+                self.header([], lines[0], 0)
             lines, first = lines[1:], first + 1
         if not width:
             for number, line in enumerate(lines, first):

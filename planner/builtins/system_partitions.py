@@ -88,15 +88,16 @@ def satisfies_hash(
     *values: Any,
     types: tuple[int, ...],
 ) -> bool:
-    """SQL's ``satisfies_hash_partition``. Raises SqlError 22023, 42P01."""
+    """SQL's ``satisfies_hash_partition``. Raises SqlError 22023; XX000 for what is no relation."""
     from planner.casts import is_binary_coercible
+    from planner.evaluate_calls import SpreadTypes
     from planner.partition import divided
 
     if oid is None or modulus is None or remainder is None:
         return False
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
-        raise SqlError("42P01", f"could not open relation with OID {oid}")
+        raise SqlError("XX000", f"could not open relation with OID {oid}")  # as PostgreSQL
     key = relation.partition_key
     if key is None or key.strategy != "h":
         raise SqlError("22023", f'"{relation.name}" is not a hash partitioned table')
@@ -108,6 +109,14 @@ def satisfies_hash(
         )
     if remainder >= modulus:
         raise SqlError("22023", "remainder for hash partition must be less than modulus")
+    if isinstance(types, SpreadTypes):  # an array's items are of the very types of the columns
+        for place, wanted in enumerate(key.types, 1):
+            if types.element != wanted.oid:
+                raise SqlError(
+                    "22023",
+                    f'column {place} of the partition key has type "{format_type(wanted.oid)}", but supplied value is of type '
+                    f'"{format_type(types.element)}"',
+                )
     if len(values) != len(key.types):
         raise SqlError(
             "22023",

@@ -28,7 +28,7 @@ CSV = [
 OPTIONS: list[tuple[str, CopyOptions, list[bytes]]] = [
     ("", CopyOptions(), TEXT),
     ("DELIMITER '|', NULL ''", CopyOptions(delimiter="|", null=""), [b"1|a\n|\n", b"1|\\|\n", b"1|a\\n|\n", b"|\\N\n"]),
-    ("HEADER", CopyOptions(header=True), [b"x\ty\n1\ta\n", b"", b"a\n", b"a\tb"]),
+    ("HEADER", CopyOptions(header=True), [b"x\ty\n1\ta\n", b"", b"a\n", b"a\tb", b"a\\777\tb\n1\ta\n", b"\\xff\n1\ta\n"]),
     ("HEADER MATCH", CopyOptions(header="match"), [b"a\tb\n1\ta\n", b"a\tc\n", b"a\n", b"a\t\\N\n", b"a\tb\tc\n"]),
     ("FORMAT csv", CopyOptions(format="csv"), CSV),
     ("FORMAT csv, HEADER MATCH", CopyOptions(format="csv", header="match"), [b'a,"b"\n1,x\n', b"b,a\n", b"a,\n"]),
