@@ -8,6 +8,7 @@
     wide        1 GB   a table of 1,500 rows of 1 MB: read, copied, updated, cursors both ways, indexes, rewrites
     largest   512 MB   a table of values of an eighth of ``memory``: read, copied, updated, dumped, restored; larger ones are 53200
     bytea     512 MB   one bytea of an eighth, in text and binary
+    looked at 512 MB   a million rows with RETURNING, triggers, referenced keys, actions; half an hour by itself
     rewritten 512 MB   what computes something of every row, over eight rows of an eighth and over two million
 
 Every peak has to stay below 1.2 times ``memory``, and what an attack ends with has to be what its line here says. Some ten minutes, on a machine
@@ -41,7 +42,7 @@ from bench.peaks import (
     reads,
     unread,
 )
-from bench.values import bytea, largest, rewritten
+from bench.values import bytea, largest, looked_at, rewritten
 from engine.config import parse_bytes
 from sqllogictest.client import ServerError
 from tests.hostile.long import tree_bytes
@@ -199,7 +200,15 @@ def main() -> int:
     found: list[Figures] = []
     words = arguments.only or [""]
     with tempfile.TemporaryDirectory(prefix="holdfast-memory-") as folder:
-        for group in (hostile(), stream(), wide(arguments.rows), largest(), bytea(), rewritten()):
+        for group in (
+            hostile(),
+            stream(),
+            wide(arguments.rows),
+            largest(),
+            bytea(),
+            rewritten(),
+            looked_at(),
+        ):
             chosen = [a for a in group.attacks if any(word in f"{group.name}: {a.name}" for word in words)]
             if not chosen:
                 continue

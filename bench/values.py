@@ -169,6 +169,40 @@ def bytea() -> Group:
     ])  # fmt: skip
 
 
+def looked_at() -> Group:
+    """Return statements over a million rows that somebody looks at: RETURNING, triggers, keys, actions."""
+    rows = 1_000_000
+    log = "CREATE TABLE log (id int, n int)"
+    body = "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {} END $$"
+    refers = (
+        "CREATE TABLE c (id int PRIMARY KEY, k int REFERENCES t {})",
+        f"INSERT INTO c SELECT g, g FROM generate_series(1, {rows}) g",
+        "CREATE INDEX ON c (k)",
+    )
+    kinds = (
+        ("UPDATE RETURNING", "UPDATE t SET n = n + 1 RETURNING *"),
+        ("UPDATE of a key RETURNING", "UPDATE t SET id = id + 1 RETURNING *"),
+        ("DELETE RETURNING", "DELETE FROM t RETURNING *"),
+        ("INSERT RETURNING", f"INSERT INTO t SELECT g, g, 'x' FROM generate_series({rows + 1}, {2 * rows}) g RETURNING *"),
+        ("DELETE within WITH", "CREATE TABLE kept (LIKE t)", "WITH d AS (DELETE FROM t RETURNING *) INSERT INTO kept SELECT * FROM d"),
+        ("a loop", "DO $$ DECLARE r record; s int := 0; BEGIN FOR r IN UPDATE t SET n = n + 1 RETURNING * LOOP s := s + r.n % 2; END LOOP; END $$"),
+        ("transition tables", log, body.format("INSERT INTO log SELECT o.id, w.n FROM o JOIN w USING (id); RETURN NULL;"),
+            "CREATE TRIGGER a AFTER UPDATE ON t REFERENCING OLD TABLE AS o NEW TABLE AS w FOR EACH STATEMENT EXECUTE FUNCTION f()", "UPDATE t SET n = n + 1"),
+        ("ON CONFLICT", f"INSERT INTO t SELECT g, 1, 'x' FROM generate_series({rows // 2}, {rows + rows // 2}) g ON CONFLICT (id) DO UPDATE SET n = t.n + 1"),
+        ("MERGE", f"MERGE INTO t USING generate_series({rows // 2}, {rows + rows // 2}) g ON id = g WHEN MATCHED THEN UPDATE SET n = n + 1 WHEN NOT MATCHED THEN INSERT VALUES (g, g, 'x')"),
+        ("ON DELETE CASCADE", *(one.format("ON DELETE CASCADE") for one in refers), "DELETE FROM t"),
+        ("ON DELETE SET NULL", *(one.format("ON DELETE SET NULL") for one in refers), "DELETE FROM t"),
+        ("ON UPDATE CASCADE", *(one.format("ON UPDATE CASCADE") for one in refers), "UPDATE t SET id = id + 1"),
+        ("AFTER ROW", log, body.format("INSERT INTO log VALUES (NEW.id, NEW.n); RETURN NULL;"), "CREATE TRIGGER a AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f()", "UPDATE t SET n = n + 1"),
+        ("BEFORE ROW", body.format("NEW.n := 5; RETURN NEW;"), "CREATE TRIGGER a BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f()", "UPDATE t SET n = n + 1"),
+    )  # fmt: skip
+    setup = f"INSERT INTO t SELECT g, g, 'row ' || g FROM generate_series(1, {rows}) g"
+    return Group("looked at", "512MB", reads("CREATE TABLE t (id int PRIMARY KEY, n int, s text)"), [
+        Attack(name, reads("TRUNCATE t CASCADE", setup, "CHECKPOINT", *statements, "DROP TABLE IF EXISTS c, log, kept", "DROP FUNCTION IF EXISTS f CASCADE"))
+        for name, *statements in kinds
+    ])  # fmt: skip
+
+
 def rewritten() -> Group:
     """Return what computes something of every row of a table: eight rows of an eighth of ``memory``, and two million small ones."""
     size = (60 << 20) - 4096

@@ -63,6 +63,7 @@ MINDED: Final = 4096
 
 _HAS_GC: Final = 1 << 14  # Py_TPFLAGS_HAVE_GC: objects of such a type may refer to others
 _CONTAINERS: Final = (list, dict, set, deque)
+_HELD: Final = (*_CONTAINERS, tuple, frozenset)  # other collections have ways of their own to let go
 _RUNNING: Final = frozenset({GeneratorType, CoroutineType, AsyncGeneratorType})  # freeing one runs code
 
 
@@ -271,7 +272,7 @@ def let_go(*held: Collection[Any]) -> None:
             break
     else:  # short statements come by here
         return
-    large = [one for one in held if is_large(one)]
+    large = [one for one in held if isinstance(one, _HELD) and is_large(one)]
     if large:
         _queue.add(large)
 

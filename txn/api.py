@@ -297,6 +297,19 @@ class Transaction(Protocol):
         nothing is done, where table X is not to be had at once.
         """
 
+    def spill(self, shard: ShardId, mark: int) -> Awaitable[Sequence[int] | None]:
+        """Make a part of rows that the running statement, and what runs within it, has written one by one since a savepoint (``txn.spill``).
+
+        No later savepoint may be gone back to. What replaces rows comes under new ids, which are returned; None, and nothing is done,
+        where table X is not to be had at once. Raises OutOfSpace and what else writing a part raises: then the statement has to be undone.
+        """
+
+    def check_loaded(self, shard: ShardId, changed: frozenset[int]) -> Awaitable[None]:
+        """Raise DuplicateKey if a row that the running statement has spilled shares a key with another; ``changed``: the attnums in which those that replace others differ."""
+
+    def staged_rows(self) -> list[tuple[ShardId, int]]:
+        """Return how many rows, written one by one, it has in memory, by shard."""
+
     def bulk_insert_parts(
         self,
         shard: ShardId,

@@ -109,11 +109,11 @@ async def insert(
     new_parts: list[PartState] = []
 
     async def keep(ref: PartRef) -> None:
-        new_parts.append(await _adopt(txn, view, ref))  # at once: until then nobody would remove it again
+        new_parts.append(await adopt(txn, view, ref))  # at once: until then nobody would remove it again
 
     try:
         total = await _write(txn, view.shard, view.generation, batches, keep)
-        await _check_new(txn, view, new_parts, changed)
+        await check_new(txn, view, new_parts, changed)
     except BaseException as error:
         await undo_load(txn, mark, error)
         raise
@@ -240,11 +240,11 @@ async def _adopt_all(txn: StoreTransaction, view: View, left: deque[PartRef], ch
     """Adopt written parts, each taken out of ``left`` as soon as the transaction has it, and check their rows. Raises DuplicateKey."""
     new_parts: list[PartState] = []
     while left:
-        new_parts.append(await _adopt(txn, view, left.popleft()))
-    await _check_new(txn, view, new_parts, changed)
+        new_parts.append(await adopt(txn, view, left.popleft()))
+    await check_new(txn, view, new_parts, changed)
 
 
-async def _adopt(txn: StoreTransaction, view: View, ref: PartRef) -> PartState:
+async def adopt(txn: StoreTransaction, view: View, ref: PartRef) -> PartState:
     """Make a part that is written the transaction's own, for its later statements and its commit."""
     own = txn.own_writes(view)
     try:
@@ -288,7 +288,7 @@ async def replace(
     return await insert(txn, view, replacing(), changed)
 
 
-async def _check_new(
+async def check_new(
     txn: StoreTransaction, view: View, new_parts: Sequence[PartState], changed: Columns
 ) -> None:
     """Raise DuplicateKey if a unique index would hold a key twice."""

@@ -8,12 +8,13 @@ how to take all of them back at once when the transaction ends.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from txn.lifetime import ACTIVE
 from txn.slices import Slice
+from txn.types import RowId
 
 if TYPE_CHECKING:
     from txn.transaction import StoreTransaction
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
 
 UNDO_ROWS: Final = 2000  # taken back in one turn of the loop, at most
 AT_ONCE: Final = 64  # taken back without a look at the clock
+
+
+class Intents(Protocol):
+    """What entries of intents name: own writes, or what stands in their place once they are spilled (``txn.spill``)."""
+
+    @property
+    def rows(self) -> Mapping[RowId, Any]:
+        """The newest intent of each row."""
+
+    def pop(self, row_id: RowId) -> None:
+        """Take the row's newest intent back."""
 
 
 class Many(Protocol):

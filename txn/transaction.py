@@ -35,6 +35,7 @@ from txn import (
     row_locks,
     schema,
     snapshot,
+    spill,
     writes,
 )
 from txn.api import RowWait
@@ -44,7 +45,7 @@ from txn.holds import Hold
 from txn.lifetime import ACTIVE, Lifetime
 from txn.locks.entry import NOBODY, LockOwner
 from txn.locks.granule import Granule
-from txn.locks.mode import IX, MODES, SUPREMUM, RowLock, S
+from txn.locks.mode import IX, MODES, SUPREMUM, RowLock, S, X
 from txn.mvcc.generation import Generation
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.version import INFINITY
@@ -143,7 +144,7 @@ class StoreTransaction:
         self.own: dict[ShardId, OwnWrites] = {}
         self.schema_states: dict[ShardId, SchemaState] = {}
         self.deferred: frozenset[IndexId] = frozenset()
-        self.journal: list[tuple[OwnWrites, RowId] | Callable[[], object]] = []
+        self.journal: list[tuple[journal.Intents, RowId] | Callable[[], object]] = []
         self.calls: list[int] | None = None
         self.at_end: list[Callable[[], None]] = []
         self.pins: set[Generation] | None = None
@@ -539,6 +540,24 @@ class StoreTransaction:
         """See ``txn.api``."""
         return await bulk.unless_locked(self, shard, lambda view: bulk_ends.end_rows(self, view, row_ids))
 
+    async def spill(self, shard: ShardId, mark: int) -> Sequence[int] | None:
+        """See ``txn.api``."""
+        if not self.core.locks.try_acquire(self.owner, shard, X):
+            return None
+        self.life.busy += 1
+        try:
+            return await spill.spill(self, self.write_view(shard), mark)
+        finally:
+            self.life.busy -= 1
+
+    async def check_loaded(self, shard: ShardId, changed: frozenset[int]) -> None:
+        """See ``txn.api``."""
+        await spill.check_loaded(self, self.view(shard), changed)
+
+    def staged_rows(self) -> list[tuple[ShardId, int]]:
+        """See ``txn.api``."""
+        return [(shard, len(own.rows)) for shard, own in self.own.items() if own.rows]
+
     # -- schema ------------------------------------------------------------------------------------
 
     def holds_table(self, shard: ShardId) -> bool:
@@ -632,12 +651,16 @@ class StoreTransaction:
             return start, ()
         if stop - start == 1:  # as a short statement leaves it
             entry = self.journal[start]
-            if type(entry) is not tuple:
+            if type(entry) is not tuple or entry is spill.GONE:
                 return stop, ()
             intent = entry[0].rows.get(entry[1])
             return stop, (None if intent is None else intent.values,)
         stop = min(stop, start + most)
-        intents = [entry[0].rows.get(entry[1]) for entry in self.journal[start:stop] if type(entry) is tuple]
+        intents = [
+            entry[0].rows.get(entry[1])
+            for entry in self.journal[start:stop]
+            if type(entry) is tuple and entry is not spill.GONE
+        ]
         return stop, [None if intent is None else intent.values for intent in intents]
 
     def on_undo(self, callback: Callable[[], object]) -> None:

@@ -14,7 +14,7 @@ nothing that has either.
 from __future__ import annotations
 
 from array import array
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,7 @@ from engine.constraints.setwise import check_released
 from engine.eager import settle
 from engine.executor import ExecContext
 from engine.reads.query import CompiledQuery, choose_route
+from engine.slices import SLICE_ROWS
 from engine.spark.executor import SparkExecutor
 from engine.spark.part_writer import OtherForm
 from engine.writes.insert_bulk import BulkSource
@@ -72,9 +73,17 @@ class BulkChanges(BulkSource):
             if self._refused is not None:
                 return
 
-    async def rest(self) -> list[Row]:
-        """Return all rows: they go another way after all."""
-        return [row async for batch in self.source_batches() for row in self.values(batch)]
+    async def pieces(self) -> AsyncGenerator[Sequence[Row]]:
+        """Yield all rows, some at a time, and end the source query: they go another way after all."""
+        try:
+            async for batch in self.source_batches():
+                for start in range(0, len(batch), SLICE_ROWS):
+                    if batch.rows is not None:
+                        yield batch.rows[start : start + SLICE_ROWS]
+                    else:
+                        yield self.values(RowBatch(arrow=batch.arrow.slice(start, SLICE_ROWS)))
+        finally:
+            self.close()
 
 
 def new_columns(change: ChangePlan) -> list[int]:

@@ -121,7 +121,7 @@ class KeptRows:
             try:
                 await self._in_thread(self._write, leaving)
             except OSError as error:
-                raise _refused(f"write {self._called}", error) from error
+                raise refused(f"write {self._called}", error) from error
 
     async def _take_descriptor(self) -> None:
         descriptors = self._descriptors
@@ -201,7 +201,7 @@ class KeptRows:
         try:
             return _unpacked(again(read))
         except OSError as error:
-            raise _refused(f"read {self._called}", error) from error
+            raise refused(f"read {self._called}", error) from error
 
     async def rows(self, start: int, end: int) -> list[RowTuple]:
         """Return rows ``start`` .. ``end - 1`` as far as they were read. Raises SqlError 53200 where they are too much for a statement."""
@@ -250,7 +250,8 @@ class KeptRows:
             self._descriptors.give(taken)
 
 
-def _refused(verb: str, error: OSError) -> SqlError:
+def refused(verb: str, error: OSError) -> SqlError:
+    """Return the error for rows that could not be written to a file or read from it: 53100, 53000, 58030."""
     number = number_of(error)
     return SqlError(TROUBLES[said(number).kind], f"could not {verb}: {reason_of(error, number)}")
 

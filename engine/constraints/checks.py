@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from engine.constraints.exclusion import check_whole
 from engine.constraints.foreign_key import ForeignKey, Keys, compiled
 from engine.constraints.owners import ask_child, ask_parent
-from engine.constraints.setwise import check_table
+from engine.constraints.setwise import check_table, release_one
 from engine.constraints.timing import Waiting
 from engine.eager import settle
+from engine.writes.spilling import Spilling
 from pgwire.give_way import between, spaced
 from pgwire.release import let_go
 from planner.catalog import ConstraintDef
@@ -63,8 +64,11 @@ async def make_waiting_checks(session: Session, *, due_only: bool = False) -> No
         if not due:
             return
         session.block.ensure_txn().next_statement()
+        spilling = Spilling(session)
         for check in reversed(due):
             await _make(session, check)
+            if spilling.due:
+                await spilling.spill()
             between()
         let_go(*(check.keys for check in due))
 
@@ -85,6 +89,8 @@ async def _make(session: Session, check: Waiting) -> None:
     elif check.side == "whole table":
         ask_parent(session, compiled(session, table, constraint))
         await check_table(session, table, constraint)
+    elif check.side == "parent table":
+        await release_one(session, compiled(session, table, constraint))
     else:
         key = compiled(session, table, constraint)
         if check.mixed and await key.has_mixed_rows(txn):

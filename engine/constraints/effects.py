@@ -14,17 +14,20 @@ All belongs to the statement that began it: an error undoes everything, and coun
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.connection.spooled import Gathering, gathered
 from engine.constraints.checks import check_referenced, check_referencing
 from engine.constraints.exclusion import check_new
 from engine.constraints.foreign_key import Canonical, ForeignKey, Keys, incoming, outgoing
 from engine.constraints.owners import ask_to_act
 from engine.constraints.reference_texts import delete_text, reset_columns, update_text
 from engine.constraints.references import references_to, with_partitions
+from engine.constraints.setwise import check_one, check_one_released
 from engine.constraints.values import same_image
 from engine.eager import settle
 from engine.reads.plans import Replan
@@ -33,6 +36,7 @@ from engine.slices import pause
 from engine.triggers.firing import Firing, Held, Operation, Transitions, firing_of, updated_columns
 from engine.triggers.rows import delete_each, update_each
 from engine.writes.shape import TableShape
+from engine.writes.spilling import Spilling
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
 from pgwire.release import let_go
@@ -67,7 +71,7 @@ class Change:
     held: Held | None = None
 
     def let_go(self) -> None:
-        """Have its rows freed in slices, once nobody else has them."""
+        """Have its rows freed in slices, once nobody else has them; those in a file go with what has it."""
         let_go(self.old or (), self.new or (), *(self.shown or ()))
         if self.tables is not None:
             let_go(self.tables.old, self.tables.new)
@@ -79,12 +83,18 @@ class Mixed:
     Where triggers fire the rows stay in the order in which they were changed, as a change for each run of one kind.
     """
 
-    def __init__(self, relation: RelationDef, firings: Mapping[Operation, Firing | None]) -> None:
-        """``firings``: what each kind of change that the statement may make fires, in the order of their AFTER STATEMENT triggers."""
+    def __init__(
+        self,
+        relation: RelationDef,
+        firings: Mapping[Operation, Firing | None],
+        make: Callable[[], Gathering] = list,
+    ) -> None:
+        """``firings``: what each kind of change that the statement may make fires, in the order of their AFTER STATEMENT triggers; ``make``: what rows are gathered in."""
+        self._make = make
         self._relation = relation
         self._firings = firings
         self._ordered = any(firings.values())
-        self._changes: list[tuple[Operation, list[Row], list[Row]]] = []
+        self._changes: list[tuple[Operation, Gathering, Gathering]] = []
 
     def add(self, op: Operation, old: Row | None, new: Row | None) -> None:
         """Note a row."""
@@ -92,7 +102,7 @@ class Mixed:
         if last is None or last[0] != op:
             last = None if self._ordered else next((c for c in self._changes if c[0] == op), None)
             if last is None:
-                last = (op, [], [])
+                last = (op, self._make(), self._make())
                 self._changes.append(last)
         if old is not None:
             last[1].append(old)
@@ -198,7 +208,7 @@ class _Queue:
         key = (change.relation.oid, change.firing.op)
         if change.firing.transitions:
             change.tables = self._tables.setdefault(key, Transitions(change.relation))
-            change.tables.add(*(change.shown or (change.old, change.new)))
+            openly(change.tables.add, *(change.shown or (change.old, change.new)))
         if not change.ends:
             return
         before = self._ends.get(key)
@@ -255,16 +265,27 @@ async def _check(session: Session, change: Change, queue: _Queue) -> None:
 
 async def _referencing(session: Session, key: ForeignKey, change: Change) -> None:
     assert change.new is not None
+    whole = len(change.new) > KEYS_AT_ONCE and key.constraint.validated
     keys: Keys = {}
     mixed = False
-    for i, row in enumerate(change.new):
+    for before, row in _pairs(change.old, change.new):
         pause()
         canonical = key.child_key(row)
         if canonical is None:
             mixed = mixed or (key.full and key.is_mixed(row))
-        elif change.old is None or key.child_key(change.old[i]) != canonical:
+        elif before is None or key.child_key(before) != canonical:
             keys.setdefault(canonical, key.child_values(row))
+        if len(keys) >= KEYS_AT_ONCE:
+            if whole:
+                break
+            if not session.timing.is_deferred(key.constraint):
+                await check_referencing(session, key, keys)
+                let_go(keys)
+                keys = {}
     if not keys and not mixed:
+        return
+    if whole and len(keys) >= KEYS_AT_ONCE:
+        await check_one(session, change.relation, key.constraint)
         return
     if session.timing.is_deferred(key.constraint):
         session.timing.note(key.constraint, change.relation.oid, "child", keys, mixed=mixed)
@@ -284,6 +305,10 @@ def note_unique(session: Session, relation: RelationDef) -> None:
 
 # --- the referenced side ----------------------------------------------------------------------------
 
+
+KEYS_AT_ONCE: Final = 20_000
+"""Of a change that has more, foreign keys are looked at for so many at a time, or for the whole table."""
+CHANGED: Final = "the rows that a statement changes"
 
 _ACTS: Final = "cnd"
 """CASCADE, SET NULL, SET DEFAULT: actions that change rows."""
@@ -306,23 +331,50 @@ async def _referenced(
     session: Session, key: ForeignKey, change: Change, queue: _Queue, leaves: Sequence[ForeignKey]
 ) -> None:
     assert change.old is not None
+    whole = len(change.old) > KEYS_AT_ONCE and _goes_whole(key, change)
+    deferred = session.timing.is_deferred(key.constraint) and _action(key, change) == "a"
     gone: Keys = {}
     renamed: dict[Canonical, Row] = {}
-    for i, row in enumerate(change.old):
+    for row, after in _pairs(change.old, change.new):
         pause()
         canonical = key.parent_key(row)
         if canonical is None:
             continue
-        if change.new is not None:
-            values, now = key.parent_values(row), key.parent_values(change.new[i])
+        if after is not None:
+            values, now = key.parent_values(row), key.parent_values(after)
             if all(map(same_image, values, now)):
                 continue
             renamed[canonical] = now
         gone.setdefault(canonical, key.parent_values(row))
+        if len(gone) >= KEYS_AT_ONCE:
+            if whole:
+                await check_one_released(session, key)
+                return
+            if not deferred:
+                await _follow_gone(session, key, change, queue, leaves, gone, renamed)
+                let_go(gone, renamed)
+                gone, renamed = {}, {}
     if not gone:
         return
     await _follow_gone(session, key, change, queue, leaves, gone, renamed)
     let_go(gone, renamed)
+
+
+def _goes_whole(key: ForeignKey, change: Change) -> bool:
+    """Tell whether it says all of many keys that are gone that no row refers to one that is not there: there is nothing to do, and rows that were there before hold."""
+    action = _action(key, change)
+    return (
+        (action == "a" or (action == "r" and change.new is None))
+        and key.constraint.validated
+        and not (change.relation.partition_of or key.constraint.parent or key.child.kind == "p")
+    )
+
+
+def _pairs(first: Sequence[Row] | None, second: Sequence[Row] | None) -> Iterator[tuple[Any, Any]]:
+    """Yield the rows of a change side by side, None for those it does not have."""
+    return zip(
+        repeat(None) if first is None else first, repeat(None) if second is None else second, strict=False
+    )
 
 
 async def _follow_gone(
@@ -387,47 +439,67 @@ async def _act(
     """
     txn = session.block.ensure_txn()
     child = key.child
-    shard = ShardId(child.oid)
     if child.kind == "p":
         await _act_on_partitions(session, key, action, gone, renamed, queue, leaves)
         return
-    rows = await key.children(txn, gone, of_parent=True, for_update=True)
+    children = key.children_in_pieces(txn, gone, of_parent=True, for_update=True)
+    rows: list[StoredRow] = await anext(children, [])
     if not rows and not child.triggers:
         return
-    if action == "c" and renamed is None:
-        try:
-            await _delete_children(session, child, rows, queue)
-        except (SqlError, DataError) as error:
-            _within(error, delete_text(key))
-            raise
-        return
-    where = update_text(key, action, of_delete=renamed is None)
+    deletes = action == "c" and renamed is None
     firing = None
     if child.triggers:
         assigned = _assigned(key, action, renamed)
-        firing = firing_of(session, child, "UPDATE", updated_columns(session, child, assigned))
+        columns = () if deletes else updated_columns(session, child, assigned)
+        firing = firing_of(session, child, "DELETE" if deletes else "UPDATE", columns)
     if firing is not None:
         await queue.begin(session, firing)
     if not rows:
         if firing is not None:
-            queue.put(Change(child, [], [], firing))
+            queue.put(Change(child, [], None if deletes else [], firing))
         return
-    old = [row.values for row in rows]
-    prepare_unique(session, child)
-    env = Env((), session, shared=Shared())
+    if not deletes:
+        prepare_unique(session, child)
+    old: Gathering = []
+    new: Gathering = []
+    spilling = Spilling(session)
     try:
-        changes = await _new_rows(session, key, action, rows, renamed)
-        if firing is not None and firing.before_row:
-            wanted = [(row.row_id, row.values, new) for row, (_id, new) in zip(rows, changes, strict=True)]
-            done = await update_each(session, firing, shape_of(session, child), wanted, env)
-            queue.put(Change(child, [row.old for row in done], [row.new for row in done], firing))
-            return
-        made = openly(shape_of(session, child).made, [row for _id, row in changes], env)
+        async with aclosing(children):
+            while rows:
+                if deletes:
+                    before = await _delete_children(session, child, rows, firing)
+                else:
+                    changes = await _new_rows(session, key, action, rows, renamed)
+                    before, made = await _update_children(session, child, rows, changes, firing)
+                    new = gathered(session, new, made, CHANGED)
+                old = gathered(session, old, before, CHANGED)
+                if spilling.due:
+                    await spilling.spill()
+                rows = await anext(children, [])
     except (SqlError, DataError) as error:
-        _within(error, where)
+        _within(error, delete_text(key) if deletes else update_text(key, action, of_delete=renamed is None))
         raise
-    await settle(txn.update(shard, [(row.row_id, new) for row, new in zip(rows, made, strict=True)]))
-    queue.put(Change(child, old, made, firing))
+    queue.put(Change(child, old, None if deletes else new, firing))
+
+
+async def _update_children(
+    session: Session,
+    child: RelationDef,
+    rows: Sequence[StoredRow],
+    changes: Sequence[tuple[RowId, Row]],
+    firing: Firing | None,
+) -> tuple[Sequence[Row], Sequence[Row]]:
+    """Store what an action makes of rows; return what they were and are, but for those that triggers left as they were."""
+    env = Env((), session, shared=Shared())
+    shape = shape_of(session, child)
+    if firing is not None and firing.before_row:
+        wanted = [(row.row_id, row.values, new) for row, (_id, new) in zip(rows, changes, strict=True)]
+        done = await update_each(session, firing, shape, wanted, env)
+        return [row.old for row in done], [row.new for row in done]
+    made = openly(shape.made, [row for _id, row in changes], env)
+    updating = [(row.row_id, new) for row, new in zip(rows, made, strict=True)]
+    await settle(session.block.ensure_txn().update(ShardId(child.oid), updating))
+    return [row.values for row in rows], made
 
 
 async def _act_on_partitions(
@@ -469,21 +541,14 @@ def _within(error: DataError, where: str) -> None:
 
 
 async def _delete_children(
-    session: Session, child: RelationDef, rows: Sequence[StoredRow], queue: _Queue
-) -> None:
-    """CASCADE of a DELETE; a row that a trigger keeps stays, and refers to nothing, as in PostgreSQL."""
-    old = [row.values for row in rows]
-    firing = firing_of(session, child, "DELETE")
-    if firing is not None:
-        await queue.begin(session, firing)
-        if firing.before_row:
-            wanted = [(row.row_id, row.values) for row in rows]
-            done = await delete_each(session, firing, shape_of(session, child), wanted)
-            old = [row.old for row in done]
-            rows = ()
-    if rows:
-        await settle(session.block.ensure_txn().delete(ShardId(child.oid), [row.row_id for row in rows]))
-    queue.put(Change(child, old, None, firing))
+    session: Session, child: RelationDef, rows: Sequence[StoredRow], firing: Firing | None
+) -> Sequence[Row]:
+    """CASCADE of a DELETE; returns the rows that are gone. One that a trigger keeps stays, and refers to nothing, as in PostgreSQL."""
+    if firing is not None and firing.before_row:
+        wanted = [(row.row_id, row.values) for row in rows]
+        return [row.old for row in await delete_each(session, firing, shape_of(session, child), wanted)]
+    await settle(session.block.ensure_txn().delete(ShardId(child.oid), [row.row_id for row in rows]))
+    return [row.values for row in rows]
 
 
 async def _new_rows(

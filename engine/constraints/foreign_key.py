@@ -17,7 +17,7 @@ changes of earlier statements only.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from engine.catalog.physical import physical_type
@@ -45,6 +45,10 @@ Keys: TypeAlias = dict[Canonical, Key]
 """Canonical keys with the values to show for them, in the order in which they were met."""
 
 CHUNK_KEYS: Final = 500
+PIECE_ROWS: Final = 2000
+"""Referencing rows that are locked, and changed, together."""
+MANY_ROWS: Final = 20_000
+"""Referencing rows that are looked up together; a key that has more of them by itself is found by a scan of the table."""
 """Keys looked up between two turns of the event loop."""
 
 
@@ -101,14 +105,17 @@ class ForeignKey:
 
         A value that the referenced column cannot hold stands for itself: it is found nowhere.
         """
+        return self._child_canonical([row[i] for i in self.child_at])
+
+    def _child_canonical(self, own: Sequence[Any]) -> Canonical | None:
+        """Return the same for values of the referencing columns."""
         values = []
-        for i, convert in zip(self.child_at, self._to_parent, strict=True):
-            value = row[i]
+        for value, convert in zip(own, self._to_parent, strict=True):
             if value is None:
                 return None
             values.append(convert(value))
         if NO_SUCH_VALUE in values:
-            return (NO_SUCH_VALUE, *(row[i] for i in self.child_at))
+            return (NO_SUCH_VALUE, *own)
         return self._canonical(values)
 
     def is_mixed(self, row: Row) -> bool:
@@ -192,39 +199,87 @@ class ForeignKey:
         ``of_parent`` tells whose columns' values the keys show. The caller holds locks that keep other transactions
         from making rows refer to these keys.
         """
-        seen = await self._candidates(txn, keys, of_parent)
-        mode: RowLock = "update" if for_update else "key share"
-        rows = await _locked(txn, ShardId(self.child.oid), seen, mode)
         found: list[StoredRow] = []
-        for start in range(0, len(rows), CHUNK_KEYS):
-            if start:
-                await asyncio.sleep(0)
-            found += [row for row in rows[start : start + CHUNK_KEYS] if self.child_key(row.values) in keys]
-        let_go(seen, rows)
+        async for some in self.children_in_pieces(txn, keys, of_parent=of_parent, for_update=for_update):
+            found += some
         return found
 
-    async def _candidates(self, txn: Transaction, keys: Keys, of_parent: bool) -> list[StoredRow]:
-        """Return rows that have one of ``keys`` now, or had it a moment ago."""
+    async def children_in_pieces(
+        self, txn: Transaction, keys: Keys, *, of_parent: bool, for_update: bool = False
+    ) -> AsyncGenerator[list[StoredRow]]:
+        """Yield them some at a time, never none. What the caller makes of them within the statement changes nothing of what comes."""
+        mode: RowLock = "update" if for_update else "key share"
+        shard = ShardId(self.child.oid)
+        seen: list[StoredRow] = []
+        count = 0
+
+        async def locked() -> list[StoredRow]:
+            nonlocal seen, count
+            some, seen = seen, []
+            count += len(some)
+            if mode == "update" and count > ESCALATE_ROWS:
+                await settle(txn.lock_table(shard, "X"))  # as their change will, in the end
+            rows = await _locked(txn, shard, some, mode)
+            found: list[StoredRow] = []
+            for start in range(0, len(rows), CHUNK_KEYS):
+                if start:
+                    await asyncio.sleep(0)
+                found += [
+                    row for row in rows[start : start + CHUNK_KEYS] if self.child_key(row.values) in keys
+                ]
+            let_go(some, rows)
+            return found
+
+        async for some in self._candidates(txn, keys, of_parent):
+            seen += some
+            if len(seen) >= PIECE_ROWS and (found := await locked()):
+                yield found
+        if seen and (found := await locked()):
+            yield found
+
+    async def _candidates(
+        self, txn: Transaction, keys: Keys, of_parent: bool
+    ) -> AsyncGenerator[Sequence[StoredRow]]:
+        """Yield rows that have one of ``keys`` now, or had it a moment ago."""
         shard = ShardId(self.child.oid)
         access = self._child_access
         wanted = None if access is None else await self._child_keys(keys, of_parent)
-        rows: list[StoredRow] = []
         if access is None or wanted is None:
             async for some in txn.scan(shard, peek=True):
-                rows += [row for row in some if self.child_key(row.values) in keys]
-            return rows
+                yield [row for row in some if self.child_key(row.values) in keys]
+            return
         index, order, whole = access
+        many: list[Key] = []
         if whole:
             for start in range(0, len(wanted), CHUNK_KEYS):
                 if start:
                     await asyncio.sleep(0)
-                chunk = [tuple([key[i] for i in order]) for key in wanted[start : start + CHUNK_KEYS]]
-                rows += await settle(txn.lookup(shard, index, chunk, peek=True))
-            return rows
-        for key in wanted:
-            prefix = tuple([key[i] for i in order])
-            rows += await settle(txn.range(shard, index, KeyRange(prefix=prefix), peek=True))
-        return rows
+                chunk: list[Key] = []
+                size = 0
+                keys_here = [tuple([key[i] for i in order]) for key in wanted[start : start + CHUNK_KEYS]]
+                counts = txn.count_entries(shard, index, keys_here)
+                for place, (key, count) in enumerate(zip(keys_here, counts, strict=True), start):
+                    if count > MANY_ROWS:
+                        many.append(wanted[place])
+                        continue
+                    if chunk and size + count > MANY_ROWS:
+                        yield await settle(txn.lookup(shard, index, chunk, peek=True))
+                        chunk, size = [], 0
+                    chunk.append(key)
+                    size += count
+                if chunk:
+                    yield await settle(txn.lookup(shard, index, chunk, peek=True))
+        else:
+            for key in wanted:
+                within = KeyRange(prefix=tuple([key[i] for i in order]))
+                if txn.count_range(shard, index, within, MANY_ROWS) > MANY_ROWS:
+                    many.append(key)
+                else:
+                    yield await settle(txn.range(shard, index, within, peek=True))
+        if many:  # all their rows at once are more than memory may hold
+            known = {self._child_canonical(key) for key in many}
+            async for some in txn.scan(shard, peek=True):
+                yield [row for row in some if self.child_key(row.values) in known]
 
     async def _child_keys(self, keys: Keys, of_parent: bool) -> list[Key] | None:
         """Return the keys as the referencing columns hold them, None where that is not sure to be found."""

@@ -67,11 +67,16 @@ async def check_bulk(session: Session, table: RelationDef) -> None:
 
 async def _check_each(session: Session, table: RelationDef, constraints: Sequence[ConstraintDef]) -> None:
     for constraint in () if _keys_off(session, table) else constraints:
-        if session.timing.is_deferred(constraint):
-            session.timing.note(constraint, table.oid, "whole table", {})
-        else:
-            ask_parent(session, compiled(session, table, constraint))
-            await check_table(session, table, constraint)
+        await check_one(session, table, constraint)
+
+
+async def check_one(session: Session, table: RelationDef, constraint: ConstraintDef) -> None:
+    """Check one foreign key of a table for all rows, or let it wait. Raises as ``check_bulk``."""
+    if session.timing.is_deferred(constraint):
+        session.timing.note(constraint, table.oid, "whole table", {})
+    else:
+        ask_parent(session, compiled(session, table, constraint))
+        await check_table(session, table, constraint)
 
 
 async def check_unreferenced(session: Session, table: RelationDef, constraint: ConstraintDef) -> None:
@@ -123,14 +128,26 @@ def released_whole(session: Session, table: RelationDef) -> bool:
 async def check_released(session: Session, table: RelationDef) -> None:
     """Raise 23503 if a row refers to one of ``table`` that is gone, the lowest key if there are several; 42501 as ``check_referenced``."""
     for child, constraint in () if _keys_off(session, table) else references_to(session.catalog, table):
-        key = compiled(session, child, constraint)
-        restrict = key.definition.on_delete == "r"
-        if not restrict:
-            ask_parent(session, key)
-        row = await _first_row(session, _dangling_rows(key, ordered=True), None)
-        if row is not None:
-            ask_child(session, key)
-            raise key.still_referenced(key.as_parent(row), session)
+        await release_one(session, compiled(session, child, constraint))
+
+
+async def check_one_released(session: Session, key: ForeignKey) -> None:
+    """As ``check_released``, of one foreign key; where it is deferred, at the commit."""
+    if session.timing.is_deferred(key.constraint):
+        session.timing.note(key.constraint, key.parent.oid, "parent table", {})
+    else:
+        await release_one(session, key)
+
+
+async def release_one(session: Session, key: ForeignKey) -> None:
+    """Raise 23503 if a row refers to one that is gone; 42501."""
+    restrict = key.definition.on_delete == "r"
+    if not restrict:
+        ask_parent(session, key)
+    row = await _first_row(session, _dangling_rows(key, ordered=True), None)
+    if row is not None:
+        ask_child(session, key)
+        raise key.still_referenced(key.as_parent(row), session)
 
 
 def _keys_off(session: Session, table: RelationDef) -> bool:

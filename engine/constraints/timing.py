@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 Call = Callable[[], Awaitable[object]]
-Side = Literal["child", "parent", "whole table", "unique", "exclusion", "trigger"]
-_WHOLE = ("whole table", "unique", "exclusion")
+Side = Literal["child", "parent", "whole table", "parent table", "unique", "exclusion", "trigger"]
+_WHOLE = ("whole table", "parent table", "unique", "exclusion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Waiting:
     """One check that waits. ``table`` is the one whose change it comes from; ``before`` was noted earlier. ``call``: of side trigger.
 
     ``side`` child: keys that rows now refer to; parent: keys that referred rows no longer have; whole table: a
-    bulk load; unique: keys of a deferrable PRIMARY KEY or UNIQUE; exclusion: a deferrable EXCLUDE. ``mixed``: MATCH FULL has something to say.
+    bulk load; parent table: as ``parent``, of so many keys that all rows that refer to the table are looked at; unique: keys of a deferrable PRIMARY KEY or UNIQUE; exclusion: a deferrable EXCLUDE. ``mixed``: MATCH FULL has something to say.
     """
 
     constraint: int

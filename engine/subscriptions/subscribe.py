@@ -62,6 +62,7 @@ from txn.types import ShardId, Timestamp
 from txn.wal.subscribe import Changes, Progress, Subscription
 
 if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
     from engine.connection.backend import Connection
     from engine.connection.session import Session
 
@@ -168,16 +169,57 @@ class _Searched:
             )
 
 
+class _Types:
+    """The enums and composite types of a subscription's columns: once one is dropped nobody can say what its values are called, even of rows that came before.
+
+    Values of domains and ranges print as what these are over.
+    """
+
+    __slots__ = ("_names", "_session")
+
+    def __init__(self, session: Session, statement: Subscribe) -> None:
+        """Note how they are called."""
+        self._session = session
+        self._names: dict[int, str] = {}
+        for column in statement.query.columns:
+            found = _printed_by(session.catalog, column.type.oid)
+            if found is not None:
+                self._names[found[0]] = found[1]
+
+    def check(self) -> None:
+        """Raise SqlError 55000 once one of them is gone."""
+        for oid, name in self._names.items():
+            if _printed_by(self._session.space.catalog, oid) is None:
+                raise SqlError("55000", f'type "{name}" was dropped: the subscription ends')
+
+
+def _printed_by(catalog: CatalogSnapshot, oid: int) -> tuple[int, str] | None:
+    """Return oid and name of the user's type that printing values of a type takes; None where it takes none, or the type is gone."""
+    found = catalog.type_by_oid(oid)
+    if found is None:
+        rows = catalog.row_type_relation(oid)
+        return None if rows is None else (oid, rows[0].name)
+    if found.kind in "dr":
+        return _printed_by(catalog, found.base)
+    return None if found.kind == "b" else (oid, found.name)
+
+
 async def _poll(
-    permit: Permit, subscription: Subscription, statement: Subscribe, timeout_s: float | None
+    permit: Permit,
+    types: _Types,
+    subscription: Subscription,
+    statement: Subscribe,
+    timeout_s: float | None,
 ) -> Changes | Progress | None:
     """Return the next event; a table that is dropped is called by the name under which it was subscribed.
 
-    Raises SqlError 42501 and others once the user may not read it any more (``Permit``).
+    Raises SqlError 42501 and others once the user may not read it any more (``Permit``), 55000 once a type is gone (``_Types``).
     """
     try:
         event = await subscription.poll(timeout_s)
         permit.check()
+        if isinstance(event, Changes):
+            types.check()
         return event
     except SubscriptionEnded as error:
         name = next(
@@ -217,10 +259,11 @@ class TableSource:
         self._env = env
         self._searched = searched
         self._permit = permit
+        self._types = _Types(session, statement)
 
     async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
         """See Source."""
-        event = await _poll(self._permit, self._subscription, self._statement, timeout_s)
+        event = await _poll(self._permit, self._types, self._subscription, self._statement, timeout_s)
         if event is None:
             return None
         self._searched.check(self._session)
@@ -259,6 +302,7 @@ class QuerySource:
         self._params = params
         self._start = start
         self._permit = permit
+        self._types = _Types(session, statement)
         self._framed = _Framed(statement)
         self._compiled: CompiledQuery | None = None
         self._last: Net | None = None
@@ -274,7 +318,9 @@ class QuerySource:
         if self.subscription is None:
             raise StopAsyncIteration
         if self._event is None:
-            self._event = await _poll(self._permit, self.subscription, self._statement, timeout_s)
+            self._event = await _poll(
+                self._permit, self._types, self.subscription, self._statement, timeout_s
+            )
         event = self._event
         if event is None:
             return None

@@ -19,10 +19,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+from engine.connection.spooled import Gathering, SpooledRows
 from engine.plpgsql.event import TriggerEvent
 from engine.slices import pause
 from engine.triggers.call import call
 from engine.writes.shape import row_record
+from engine.writes.spilling import Spilling
 from pgwire.give_way import openly
 from planner.bind.generated import generated_from
 from planner.bind.runnable import runnable
@@ -65,23 +67,35 @@ class Compiled(NamedTuple):
 class Transitions:
     """The rows that a statement changes in one way in one table, as REFERENCING names them: values of ``table.live``."""
 
-    __slots__ = ("_live", "new", "old")
+    __slots__ = ("_live", "_others", "new", "old")
 
     def __init__(self, relation: RelationDef) -> None:
         """Start with no rows."""
-        self.old: list[Row] = []
-        self.new: list[Row] = []
+        self.old: Gathering = []
+        self.new: Gathering = []
+        self._others: list[SpooledRows] = []  # that are a change's, and not to be added to
         live = [column.attnum - 1 for column in relation.live]
         self._live = None if len(live) == len(relation.columns) else live
 
     def add(self, old: Sequence[Row] | None, new: Sequence[Row] | None) -> None:
-        """Add rows as they are stored."""
-        self.old += self._seen(old or ())
-        self.new += self._seen(new or ())
+        """Add rows as they are stored; many of them are in a file, where they come from one. May give way."""
+        self.old = self._joined(self.old, old or ())
+        self.new = self._joined(self.new, new or ())
 
-    def _seen(self, rows: Sequence[Row]) -> Sequence[Row]:
+    def _joined(self, mine: Gathering, rows: Sequence[Row]) -> Gathering:
         live = self._live
-        return rows if live is None else [tuple([row[i] for i in live]) for row in rows]
+        if isinstance(rows, SpooledRows):
+            if live is None and not mine:
+                self._others.append(rows)
+                return rows
+            if isinstance(mine, list):
+                first, mine = mine, rows.another()
+                mine.extend(first)
+        if isinstance(mine, SpooledRows) and any(mine is one for one in self._others):
+            others, mine = mine, mine.another()
+            mine.extend(others)
+        mine.extend(rows if live is None else (tuple([row[i] for i in live]) for row in rows))
+        return mine
 
 
 class Firing:
@@ -216,6 +230,7 @@ class Firing:
         ]
         if not firing:
             return
+        spilling = Spilling(session)
         for at, (before, now) in enumerate(_versions(old, new)):
             pause()
             for one, holds in firing:
@@ -226,6 +241,8 @@ class Firing:
                         session.timing.note_call(one.constraint, self.relation.oid, later)
                     else:
                         await call(one.trigger, event)
+                        if spilling.due:
+                            await spilling.spill()
 
     # -- what a function is told -------------------------------------------------------------------
 

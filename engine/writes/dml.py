@@ -11,6 +11,7 @@ Row tuples are indexed by ``attnum - 1``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
@@ -21,6 +22,7 @@ from engine.bulk.spark_load import load_on_spark
 from engine.catalog.tids import tid_of
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows
+from engine.connection.spooled import SpooledRows
 from engine.constraints import effects
 from engine.constraints.exclusion import Exclusion, compiled
 from engine.constraints.setwise import check_bulk
@@ -40,7 +42,9 @@ from engine.writes.insert_bulk import BulkSource
 from engine.writes.one_row import insert_alone
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.row_checks import RowChecks
+from engine.writes.row_ids import RowIds
 from engine.writes.shape import OF_ROWS, TableShape, row_record, table_layout
+from engine.writes.spilling import Spilling
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
 from pgwire.release import let_go
@@ -117,7 +121,7 @@ def _scanned(plan: Plan, source_key: str) -> list[ShardId]:
     return list(compiled.tables)
 
 
-def outcome(command: str, count: int, returning: Returning | None, rows: list[Row] | None) -> Outcome:
+def outcome(command: str, count: int, returning: Returning | None, rows: Sequence[Row] | None) -> Outcome:
     """Return the statement's outcome: a tag, or RETURNING's rows with that tag."""
     tag = f"INSERT 0 {count}" if command == "INSERT" else f"{command} {count}"
     if returning is None or rows is None:
@@ -326,9 +330,11 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         result = await run_query(session, plan, "source", insert.source, ctx)
         if insert.in_turn and session.parts is None:
             return await _insert_in_turn(session, insert, result, env)
-        if isinstance(result, ReadyRows):
+        if bulky and isinstance(result, ReadyRows):
             source = result.rows
-        elif bulky:
+        elif plan.locking and not isinstance(result, ReadyRows):
+            source = await collect(session, result)
+        elif bulky and not isinstance(result, ReadyRows):
 
             def complete(rows: Sequence[Row]) -> Sequence[Row]:
                 return openly(lambda: shape.made(insert.complete(rows, env), env))
@@ -346,7 +352,12 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
                 bulk.close()
             source = few
         else:
-            source = await collect(session, result)
+            from engine.writes.many import few_or_more, insert_many  # which inserts by what is here
+
+            source, pieces = await few_or_more(session, result)
+            if pieces is not None:
+                async with aclosing(pieces):
+                    return await insert_many(session, insert, pieces, env)
     await begin(session, insert.firing, insert.updating)
     if insert.conflict is not None:
         if len(source) == 1:
@@ -407,19 +418,24 @@ async def _insert_in_turn(session: Session, insert: InsertPlan, result: Result, 
     await begin(session, insert.firing, insert.updating)
     shape = insert.shape
     txn = session.block.ensure_txn()
-    rows: list[Row] = []
-    returned: list[Row] = []
+    rows = SpooledRows.of(session, "the rows that a statement inserts")
+    returned = SpooledRows.of(session, "the rows of RETURNING")
+    count = 0
+    spilling = Spilling(session)
     async for values in each_row(session, result):
         [row] = await insert.checks.made("insert", shape, openly(insert.complete, [values], env), env)
         [row_id] = await settle(txn.insert(shape.shard, [row]))
         await insert.checks.stored(shape, [row], env)
-        rows.append(row)
+        count += 1
+        if insert.effects:
+            openly(rows.append, row)
         if insert.returning is not None:
-            returned += await insert.returning.rows([(row_id, row, ())], env)
+            openly(returned.extend, await insert.returning.rows([(row_id, row, ())], env))
+        if spilling.due:
+            await spilling.spill()
     if insert.effects:
         await effects.inserted(session, shape.relation, rows, insert.firing)
-    let_go(rows)
-    return outcome("INSERT", len(rows), insert.returning, returned)
+    return outcome("INSERT", count, insert.returning, returned)
 
 
 async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env) -> Outcome:
@@ -440,16 +456,19 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
 
 
 async def insert_on_conflict(
-    session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env
+    session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env, before: RowIds | None = None
 ) -> list[tuple[Operation, RowId, Row | None, Row]]:
     """Insert row by row: each looks for a live row that holds one of its arbiter keys, or that an arbitrating constraint excludes it by.
 
-    Returns what was done, with the row's id, what it was (of an UPDATE) and is.
+    ``before``: what the statement has inserted or updated so far, to which these rows come. Returns what was done, with the row's id, what it was (of
+    an UPDATE) and is.
     """
     assert insert.conflict is not None
     shape, conflict = insert.shape, insert.conflict
     txn = session.block.ensure_txn()
-    touched: set[RowId] = set() if session.parts is None else session.parts.touched_in(shape.shard)
+    touched: set[RowId] | RowIds = set() if before is None else before
+    if session.parts is not None:
+        touched = session.parts.touched_in(shape.shard)
     done: list[tuple[Operation, RowId, Row | None, Row]] = []
     firing, updating = insert.firing, insert.updating
     each = firing is not None or updating is not None
@@ -515,5 +534,6 @@ async def insert_on_conflict(
         await insert.checks.stored(shape, [new], env)
         touched.add(existing.row_id)
         done.append(("UPDATE", existing.row_id, existing.values, new))
-    let_go(touched)
+    if isinstance(touched, set):
+        let_go(touched)
     return done

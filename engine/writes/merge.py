@@ -4,18 +4,20 @@
       row id or NULL | old columns | extras                    ├─> UPDATE   row id, old row with new values
                                                                └─> INSERT   new row
 
-As every statement it reads all its input before its first write, and its changes are staged as one: first what goes, then what
-changes, then what comes, so that a key may pass from a row that is deleted to one that is inserted. Where triggers look at rows
-before they are stored, each is staged as it comes.
+As every statement it sees nothing of its own changes, and these are staged as one: first what goes, then what
+changes, then what comes, so that a key may pass from a row that is deleted to one that is inserted (of many rows a piece at a time, and unique keys
+are looked at behind the last). Where triggers look at rows before they are stored, each is staged as it comes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.connection.portal import Command, Outcome
 from engine.connection.rows import ReadyRows
+from engine.connection.spooled import SpooledRows
 from engine.constraints import effects
 from engine.eager import settle
 from engine.executor import CHANGES
@@ -27,10 +29,13 @@ from engine.slices import pause
 from engine.triggers.firing import Firing, Operation, firing_of
 from engine.triggers.rows import begin, delete_each, insert_each, update_each
 from engine.writes.dml import changed_by, made_openly, tables_to_lock, target_of
+from engine.writes.many import CHANGED, KeysAtTheEnd, few_or_more
 from engine.writes.returning import make_env
 from engine.writes.row_checks import RowChecks
+from engine.writes.row_ids import RowIds
 from engine.writes.shape import TableShape
-from pgwire.give_way import paced
+from engine.writes.spilling import Spilling
+from pgwire.give_way import openly, paced
 from pgwire.release import let_go
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -156,15 +161,18 @@ def second_time() -> SqlError:
 class _Changes:
     """What a MERGE does to its target, gathered row by row."""
 
-    def __init__(self, session: Session, merge: MergePlan, env: Env, touched: set[RowId]) -> None:
+    def __init__(self, session: Session, merge: MergePlan, env: Env, touched: RowIds, *, many: bool) -> None:
+        self._follows = bool(merge.reach or merge.shape.relation.checks_late or merge.firings)
         self.session = session
         self.merge = merge
         self.env = env
         self.deleted: list[RowId] = []
         self.updated: list[tuple[RowId, Row]] = []
         self.inserted: list[Row] = []
-        self.effects = effects.Mixed(merge.shape.relation, merge.firings)
-        self._touched: set[RowId] = touched
+        gather = (lambda: SpooledRows.of(session, CHANGED)) if many else list
+        self.effects = effects.Mixed(merge.shape.relation, merge.firings, gather)
+        self._touched = touched
+        self._count = 0
 
     async def take(self, row: Row) -> None:
         """Do the first action that fits. Raises SqlError 21000 for a second one on a row of the target."""
@@ -193,7 +201,7 @@ class _Changes:
             if not await delete_each(self.session, firing, merge.shape, [(row_id, old)], VERB):
                 return
         self.deleted.append(row_id)
-        self.effects.add("DELETE", old, None)
+        self._note("DELETE", old, None)
 
     async def _update(self, row_id: RowId, old: Row, new: Row) -> None:
         merge = self.merge
@@ -208,7 +216,7 @@ class _Changes:
         else:
             [new] = await merge.checks.made("update", merge.shape, [new], self.env)
         self.updated.append((row_id, new))
-        self.effects.add("UPDATE", old, new)
+        self._note("UPDATE", old, new)
 
     async def _insert(self, new: Row) -> None:
         merge = self.merge
@@ -222,16 +230,19 @@ class _Changes:
         else:
             [new] = await merge.checks.made("insert", merge.shape, [new], self.env)
         self.inserted.append(new)
-        self.effects.add("INSERT", None, new)
+        self._note("INSERT", None, new)
+
+    def _note(self, op: Operation, old: Row | None, new: Row | None) -> None:
+        if self._follows:
+            openly(self.effects.add, op, old, new)
 
     def _touch(self, row_id: int) -> RowId:
-        if row_id in self._touched:
+        if not self._touched.add(row_id):
             raise second_time()
-        self._touched.add(RowId(row_id))
         return RowId(row_id)
 
-    async def stage(self, session: Session) -> int:
-        """Write what is not staged yet; return how many rows are changed."""
+    async def stage(self, session: Session) -> None:
+        """Write what is not staged yet."""
         txn, shape = session.block.ensure_txn(), self.merge.shape
         if not self.merge.each:
             if self.deleted:
@@ -240,14 +251,20 @@ class _Changes:
                 await settle(txn.update(shape.shard, self.updated))
             if self.inserted:
                 await settle(txn.insert(shape.shard, self.inserted))
-        if self.merge.reach or shape.relation.checks_late or self.merge.firings:
+        self._count += len(self.deleted) + len(self.updated) + len(self.inserted)
+        let_go(self.deleted, self.updated, self.inserted)
+        self.deleted, self.updated, self.inserted = [], [], []
+
+    async def follow(self, session: Session) -> int:
+        """Follow up all of it; return how many rows are changed."""
+        if self._follows:
             await self.effects.follow(session)
-        return len(self.deleted) + len(self.updated) + len(self.inserted)
+        return self._count
 
     def let_go(self) -> None:
         """Have all of it freed in slices."""
         self.effects.let_go()
-        let_go(self.deleted, self.updated, self.inserted, self._touched)
+        let_go(self.deleted, self.updated, self.inserted)
 
 
 async def run_merge(session: Session, plan: Plan, statement: Merge, params: tuple[Any, ...]) -> Outcome:
@@ -265,14 +282,33 @@ async def run_merge(session: Session, plan: Plan, statement: Merge, params: tupl
     await effects.prepare(session, merge.shape.relation, merge.reach)
     session.view.use(plan)
     result = await run_query(session, plan, "source", statement.source, ctx)
-    rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
-    touched: set[RowId] = set() if session.parts is None else session.parts.touched_in(merge.shape.shard)
+    pieces = None
+    if plan.locking and not isinstance(result, ReadyRows):
+        rows: Sequence[Row] = await collect(session, result)
+    else:
+        rows, pieces = await few_or_more(session, result)
+    touched = RowIds() if session.parts is None else session.parts.touched_in(merge.shape.shard)
     await begin(session, *reversed(merge.firings.values()))
-    changes = _Changes(session, merge, make_env(ctx), touched)
+    changes = _Changes(session, merge, make_env(ctx), touched, many=pieces is not None)
     for row in rows:
         pause()
         await changes.take(row)
-    count = await changes.stage(session)
+    if pieces is not None:
+        spilling = Spilling(session)
+        changed = frozenset[int]() if merge.each else None
+        async with aclosing(pieces):
+            with KeysAtTheEnd(session, merge.shape, changed) as waiting:
+                async for some in pieces:
+                    for row in some:
+                        pause()
+                        await changes.take(row)
+                    await changes.stage(session)
+                    if spilling.due:
+                        await spilling.spill()
+                await spilling.rest()
+                await waiting.look()
+    await changes.stage(session)
+    count = await changes.follow(session)
     changes.let_go()
     let_go(rows)
     return Command(f"MERGE {count}")

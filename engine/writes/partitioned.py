@@ -9,13 +9,14 @@ by intention, and so are the partitions that rows come to; those that are read w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.bulk.changes import BULK_ROWS
 from engine.connection.portal import Outcome
 from engine.connection.rows import ReadyRows
+from engine.connection.spooled import Gathering, SpooledRows
 from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
 from engine.ddl.foreign_parts import no_reader
@@ -27,12 +28,17 @@ from engine.slices import in_slices, pause
 from engine.triggers.firing import Firing, Operation, firing_of, updated_columns
 from engine.triggers.rows import before_insert, begin, take_turns
 from engine.writes.dml import InsertPlan, insert_on_conflict, leaf_of, outcome, tables_to_lock, target_of
+from engine.writes.many import CHANGED, RETURNED, Pieces, few_or_more
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.routing import Routing
 from engine.writes.row_checks import RowChecks
+from engine.writes.row_ids import RowIds
 from engine.writes.shape import Shown, TableShape
+from engine.writes.spilling import STAGED_BYTES, Spilling
 from pgwire.codecs.copy import copy_context, with_context
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.sizes import row_bytes
+from pgwire.give_way import openly
 from pgwire.release import let_go
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -223,15 +229,23 @@ class Noted:
     Rows for which triggers fire stay in the order in which they were changed, as a change for each run of one kind in one partition.
     """
 
-    def __init__(self, made: Partitioned, firings: Sequence[Firing | None]) -> None:
-        """``firings``: the statement triggers, of each kind of change that the statement may make."""
+    def __init__(
+        self, made: Partitioned, firings: Sequence[Firing | None], many: Session | None = None
+    ) -> None:
+        """``firings``: the statement triggers, of each kind of change that the statement may make. ``many``: of whom, where there are many rows."""
         self._made = made
+        self._many = many
+        self._touched: dict[int, RowIds] = {}
         self._firings = [firing for firing in firings if firing is not None]
         self._shown = {firing.op for firing in self._firings if firing.transitions}
         self._changes: list[effects.Change] = []
         self._latest: dict[tuple[int, str, str], effects.Change] = {}
-        self._seen: dict[str, tuple[list[Row], list[Row]]] = {}
+        self._seen: dict[str, tuple[Gathering, Gathering]] = {}
         self._moved: list[tuple[Row, Row | None]] = []
+
+    def touched(self, oid: int) -> RowIds:
+        """Return the rows of a partition that ON CONFLICT has inserted or updated, to be added to."""
+        return self._touched.setdefault(oid, RowIds())
 
     def moved(self, old: Row, new: Row | None) -> None:
         """Note a row of the parent that has left its partition; ``new`` None: triggers of the other one did not let it in."""
@@ -253,20 +267,25 @@ class Noted:
         if change is None or (firing is not None and change is not self._changes[-1]):
             change = effects.Change(
                 part.leaf,
-                None if op == "INSERT" else [],
-                None if op == "DELETE" else [],
+                None if op == "INSERT" else self._gathering(),
+                None if op == "DELETE" else self._gathering(),
                 firing,
                 ends=False,
                 moves=op != by,
             )
             self._latest[key] = change
             self._changes.append(change)
-        olds, news = self._seen.setdefault(by, ([], []))
+        if by not in self._seen:
+            self._seen[by] = (self._gathering(), self._gathering())
+        olds, news = self._seen[by]
         for rows, seen, row in ((change.old, olds, old), (change.new, news, new)):
-            if row is not None and isinstance(rows, list):
+            if row is not None and isinstance(rows, list | SpooledRows):
                 rows.append(row)
                 if by in self._shown:
                     seen.append(self._made.routing.back(part.leaf, row))
+
+    def _gathering(self) -> Gathering:
+        return [] if self._many is None else SpooledRows.of(self._many, CHANGED)
 
     async def follow(self, session: Session) -> None:
         """Check foreign keys, fire AFTER triggers."""
@@ -316,13 +335,17 @@ async def insert_routed(session: Session, plan: Plan, statement: Insert, params:
         scans = tables_to_lock(session, plan, "source")
     await session.view.start_write(plan, [ShardId(made.parent.oid)], scans)
     session.view.use(plan)
+    pieces: Pieces | None = None
     if statement.source is None:
         source: Sequence[Row] = [()]
     elif base.row is not None and session.derived.executor == "auto":
         source = [base.row((), env)]
     else:
         result = await run_query(session, plan, "source", statement.source, ctx)
-        source = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
+        if plan.locking and not isinstance(result, ReadyRows):
+            source = await collect(session, result)
+        else:
+            source, pieces = await few_or_more(session, result)
     rows = await in_slices(source, lambda some: base.complete(some, env))
     updates = statement.on_conflict is not None and statement.on_conflict.action == "update"
     updating = None
@@ -331,10 +354,57 @@ async def insert_routed(session: Session, plan: Plan, statement: Insert, params:
         updating = statement_firing(session, made.parent, "UPDATE", assigned)
     firing = statement_firing(session, made.parent, "INSERT")
     await begin(session, firing, updating)
-    stored, count = await store(session, made, rows, env, [updating, firing])
+    if pieces is not None:
+        async with aclosing(pieces):
+            return await _insert_pieces(session, made, base, pieces, env, [updating, firing])
+    noted = Noted(made, [updating, firing])
+    stored, count = await store(session, made, rows, env, noted)
+    await noted.follow(session)
+    noted.let_go()
     returned = await made.returned(stored, env)
     let_go(source, rows, stored)
     return outcome("INSERT", count, made.returning, returned)
+
+
+async def _insert_pieces(
+    session: Session,
+    made: Partitioned,
+    base: InsertPlan,
+    pieces: Pieces,
+    env: Env,
+    firings: Sequence[Firing | None],
+) -> Outcome:
+    """Insert many rows, an eighth of the statement's share at a time: so many are written as parts where nobody looks at them."""
+    noted = Noted(made, firings, session)
+    returned = None if made.returning is None else SpooledRows.of(session, RETURNED)
+    spilling = Spilling(session)
+    total = 0
+    waiting: list[Row] = []
+
+    async def insert() -> None:
+        nonlocal total, waiting
+        rows, waiting = waiting, []
+        stored, count = await store(session, made, rows, env, noted)
+        total += count
+        if returned is not None:
+            openly(returned.extend, await made.returned(stored, env) or ())
+        let_go(stored, rows)
+        if spilling.due:
+            for shard, ids in (await spilling.spill()).items():
+                noted.touched(int(shard)).update(ids)
+
+    size = 0
+    async for some in pieces:
+        waiting += openly(base.complete, some, env)
+        size += sum(map(row_bytes, some)) + len(some) * STAGED_BYTES // 4
+        if size > spilling.limit:
+            await insert()
+            size = 0
+    await insert()
+    await spilling.rest()
+    await noted.follow(session)
+    noted.let_go()
+    return outcome("INSERT", total, made.returning, returned)
 
 
 async def copy_routed(
@@ -354,7 +424,10 @@ async def copy_routed(
         with made.at(number):
             made.routing.find(session, row, env)
         pause()
-    _stored, count = await store(session, made, rows, env, [firing])
+    noted = Noted(made, [firing])
+    _stored, count = await store(session, made, rows, env, noted)
+    await noted.follow(session)
+    noted.let_go()
     return count
 
 
@@ -382,10 +455,9 @@ async def store(
     made: Partitioned,
     rows: Sequence[Row],
     env: Env,
-    firings: Sequence[Firing | None],
+    noted: Noted,
 ) -> tuple[list[tuple[RelationDef, RowId, Row, Row]], int]:
-    """Insert rows of the parent into their partitions, and do what follows; return them as they are stored, and how many count."""
-    noted = Noted(made, firings)
+    """Insert rows of the parent into their partitions; return them as they are stored, and how many count. ``noted``: what follows them."""
     placed: dict[int, list[tuple[int, Row]]] = {}
     for number, row in enumerate(rows):
         leaf = made.routing.find(session, row, env)
@@ -431,8 +503,6 @@ async def store(
                 stored[number] = (part.leaf, row_id, row, ())
             pause()
         let_go(whole, kept)
-    await noted.follow(session)
-    noted.let_go()
     let_go(stored, *placed.values())
     return [one for one in stored if one is not None], count
 
@@ -479,7 +549,7 @@ async def _store_each(
             insert.firing = own
             updating = part.firing(session, "UPDATE", insert.conflict_changes(part.leaf))
             insert.updating = updating
-            found = await insert_on_conflict(session, insert, [row], env)
+            found = await insert_on_conflict(session, insert, [row], env, noted.touched(oid))
             for op, row_id, old, new in found:
                 if op == "UPDATE":
                     _refuse_move(session, made, part, new, env)
@@ -496,8 +566,6 @@ async def _store_each(
         for row_id, full in kept:
             noted.add(part, "INSERT", own, None, full)
             stored.append((part.leaf, row_id, full, ()))
-    await noted.follow(session)
-    noted.let_go()
     let_go(order)
     return stored, len(stored)
 

@@ -11,11 +11,13 @@ fire for one that moves, it is staged at once, as PostgreSQL does it, and what w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack, aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.connection.portal import Outcome
 from engine.connection.rows import ReadyRows
+from engine.connection.spooled import SpooledRows
 from engine.eager import settle
 from engine.executor import CHANGES
 from engine.reads.plans import Plan
@@ -24,9 +26,12 @@ from engine.slices import SLICE_ROWS
 from engine.triggers.firing import Operation, updated_columns
 from engine.triggers.rows import before_insert, begin, changed_already, delete_each, refuse_changed
 from engine.writes.dml import leaf_of, outcome, tables_to_lock
+from engine.writes.many import RETURNED, KeysAtTheEnd, Pieces, few_or_more
 from engine.writes.partitioned import Noted, Part, Partitioned, routed, statement_firing, store_in
 from engine.writes.returning import make_env
-from pgwire.give_way import openly, paced, paced_iter
+from engine.writes.row_ids import RowIds
+from engine.writes.spilling import Spilling
+from pgwire.give_way import openly, paced
 from pgwire.release import let_go
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -65,11 +70,26 @@ class Changes:
         self._gone: dict[int, list[RowId]] = {}
         self._changed: dict[int, list[tuple[RowId, Row]]] = {}
         self._come: dict[tuple[int, Operation], list[_Coming]] = {}
+        self._keys = ExitStack()
+        self._waiting: dict[int, KeysAtTheEnd] | None = None
+        self.count = 0
+        self.returned: Sequence[Row] | None = None
 
-    @property
-    def stored(self) -> list[Stored]:
-        """The rows that count, in their order, once all is staged."""
-        return [one for one in self._stored if one is not None]
+    async def settled(self, *, many: bool) -> None:
+        """Stage all that is not, and make what RETURNING says of the rows so far. ``many``: more are to come, or came."""
+        await self.stage()
+        stored = [one for one in self._stored if one is not None]
+        self.count += len(stored)
+        rows = await self._made.returned(stored, self._env)
+        if rows is not None and many:
+            if self.returned is None:
+                self.returned = SpooledRows.of(self._session, RETURNED)
+            assert isinstance(self.returned, SpooledRows)
+            openly(self.returned.extend, rows)
+        elif rows is not None:
+            self.returned = rows
+        let_go(self._stored, stored)
+        self._stored = []
 
     async def update(
         self, part: Part, row_id: RowId, old: Row, new: Row, assigned: Sequence[int], extra: Row = ()
@@ -205,6 +225,23 @@ class Changes:
                 self._noted.moved(one.old, self._made.routing.back(there.leaf, full))
             self._stored[one.place] = (there.leaf, row_id, full, one.extra)
 
+    def keys_at_the_end(self) -> ExitStack:
+        """Have unique keys of partitions looked at behind all pieces, as far as no trigger looks at rows before; to be entered."""
+        self._keys = ExitStack()
+        self._waiting = {}
+        return self._keys
+
+    def _put_off(self, oid: int) -> None:
+        if self._waiting is not None and oid not in self._waiting:
+            keys = KeysAtTheEnd(self._session, self._made.parts[oid].shape, None)
+            self._waiting[oid] = self._keys.enter_context(keys)
+
+    async def look_at_keys(self) -> None:
+        """Look at them. Raises DuplicateKey."""
+        for keys in (self._waiting or {}).values():
+            await keys.look()
+        self._waiting = None
+
     async def stage(self) -> None:
         """Write what is not staged yet: what goes, what changes, what comes."""
         txn = self._session.block.ensure_txn()
@@ -213,6 +250,9 @@ class Changes:
         for oid, row_ids in gone.items():
             await settle(txn.delete(ShardId(oid), row_ids))
             await self._session.cancelled.turn()
+        if not any(any(part.firings.values()) for part in self._made.parts.values()):
+            for oid in {*changed, *(oid for oid, _by in come)}:
+                self._put_off(oid)
         for oid, changes in changed.items():
             await settle(txn.update(ShardId(oid), changes))
             part = self._made.parts[oid]
@@ -225,10 +265,6 @@ class Changes:
                 await asyncio.sleep(0)
         let_go(*gone.values(), *changed.values(), *come.values())
 
-    def let_go(self) -> None:
-        """Have what was noted of the rows freed in slices."""
-        let_go(self._stored)
-
 
 async def source_rows(
     session: Session,
@@ -236,8 +272,8 @@ async def source_rows(
     made: Partitioned,
     statement: Update | Delete | Merge,
     params: tuple[Any, ...],
-) -> tuple[Sequence[Row], Env]:
-    """Take the statement's locks; return its source's rows."""
+) -> tuple[Sequence[Row], Pieces | None, Env]:
+    """Take the statement's locks; return its source's rows if they are few, else pieces of them, which are to be closed."""
     query = compiled_query(plan, "source", statement.source)
     prepare_source(session, query)
     ctx = context(session, plan, params, for_update=CHANGES)
@@ -248,82 +284,115 @@ async def source_rows(
     await session.view.start_write(plan, shards, tables_to_lock(session, plan, "source"))
     session.view.use(plan)
     result = await run_query(session, plan, "source", statement.source, ctx)
-    rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
-    return rows, make_env(ctx)
+    if plan.locking and not isinstance(result, ReadyRows):
+        return await collect(session, result), None, make_env(ctx)
+    rows, pieces = await few_or_more(session, result)
+    return rows, pieces, make_env(ctx)
 
 
-def _once(session: Session, rows: Sequence[Row]) -> Sequence[Row]:
-    """Return rows of a source, of those that a join gives for one row of the table the first. May give way."""
-    first: dict[tuple[int, int], Row] = {}
-    for row in paced(rows):
-        first.setdefault((row[-1], row[0]), row)
-    if session.parts is None:
-        return list(first.values())
-    by_table: dict[int, list[Row]] = {}
-    for row in paced_iter(first.values()):
-        by_table.setdefault(row[-1], []).append(row)
-    kept: list[Row] = []
-    for oid, some in by_table.items():
-        kept += session.parts.first_to_change(ShardId(oid), some)
-    return kept
+class _Once:
+    """Of the rows of a source those that count: of what a join gives for one row of the table the first."""
+
+    def __init__(self, session: Session) -> None:
+        self._parts = session.parts
+        self._seen: dict[int, RowIds] = {}
+
+    def __call__(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return those of some more rows. May give way."""
+        first: list[Row] = []
+        for row in paced(rows):
+            seen = self._seen.get(row[-1])
+            if seen is None:
+                seen = self._seen[row[-1]] = RowIds()
+            if seen.add(row[0]):
+                first.append(row)
+        if self._parts is None:
+            return first
+        by_table: dict[int, list[Row]] = {}
+        for row in paced(first):
+            by_table.setdefault(row[-1], []).append(row)
+        kept: list[Row] = []
+        for oid, some in by_table.items():
+            kept += self._parts.first_to_change(ShardId(oid), some)
+        return kept
+
+
+async def in_pieces(
+    session: Session,
+    rows: Sequence[Row],
+    pieces: Pieces | None,
+    changes: Changes,
+    take: Callable[[Row], Awaitable[None]],
+    once: Callable[[Sequence[Row]], Sequence[Row]] | None = None,
+) -> None:
+    """Have ``take`` change each row that counts, and all of it staged, with what RETURNING makes of it."""
+    for row in rows if once is None else openly(once, rows):
+        await take(row)
+        await session.cancelled.turn()
+    if pieces is not None:
+        spilling = Spilling(session)
+        async with aclosing(pieces):
+            with changes.keys_at_the_end():
+                async for some in pieces:
+                    for row in some if once is None else openly(once, some):
+                        await take(row)
+                        await session.cancelled.turn()
+                    await changes.settled(many=True)
+                    if spilling.due:
+                        await spilling.spill()
+                await spilling.rest()
+                await changes.look_at_keys()
+    await changes.settled(many=pieces is not None)
 
 
 async def update_routed(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
     """Run an UPDATE of a partitioned table. Raises as ``run_update``; SqlError 23514 for a row without a partition."""
     made = routed(session, plan, statement)
-    found, env = await source_rows(session, plan, made, statement, params)
-    rows = openly(_once, session, found)
+    rows, pieces, env = await source_rows(session, plan, made, statement, params)
     parent = made.parent
     assigned = updated_columns(session, parent, statement.assigned)
     firing = statement_firing(session, parent, "UPDATE", assigned)
     await begin(session, firing)
-    noted = Noted(made, [firing])
+    noted = Noted(made, [firing], None if pieces is None else session)
     changes = Changes(session, made, env, noted)
     values_from = 1 + len(parent.live)
     extra = values_from + len(statement.assigned)
-    for row in rows:
+
+    async def take(row: Row) -> None:
         cells = made.cells(row)
         old = tuple(cells)
         for at, attnum in enumerate(statement.assigned, values_from):
             cells[attnum - 1] = row[at]
         part = made.part(session, leaf_of(session, row[-1]))
         await changes.update(part, RowId(row[0]), old, tuple(cells), statement.assigned, row[extra:-1])
-        await session.cancelled.turn()
-    return await _staged(session, "UPDATE", made, changes, noted, env, found, rows)
+
+    await in_pieces(session, rows, pieces, changes, take, _Once(session))
+    return await _followed(session, "UPDATE", made, changes, noted, rows)
 
 
-async def _staged(
-    session: Session,
-    verb: str,
-    made: Partitioned,
-    changes: Changes,
-    noted: Noted,
-    env: Env,
-    *gathered: Sequence[Row],
+async def _followed(
+    session: Session, verb: str, made: Partitioned, changes: Changes, noted: Noted, rows: Sequence[Row]
 ) -> Outcome:
-    """Write and follow up what is changed; let go of it, and of what it was ``gathered`` from."""
-    await changes.stage()
+    """Follow up what is changed; let go of it, and of the source's rows."""
     await noted.follow(session)
-    stored = changes.stored
-    returned = await made.returned(stored, env)
-    changes.let_go()
     noted.let_go()
-    let_go(stored, *gathered)
-    return outcome(verb, len(stored), made.returning, returned)
+    let_go(rows)
+    return outcome(verb, changes.count, made.returning, changes.returned)
 
 
 async def delete_routed(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
     """Run a DELETE of rows of a partitioned table. Raises as ``run_delete``."""
     made = routed(session, plan, statement)
-    found, env = await source_rows(session, plan, made, statement, params)
+    rows, pieces, env = await source_rows(session, plan, made, statement, params)
     firing = statement_firing(session, made.parent, "DELETE")
     await begin(session, firing)
-    noted = Noted(made, [firing])
+    noted = Noted(made, [firing], None if pieces is None else session)
     changes = Changes(session, made, env, noted)
     extra = 1 + len(made.parent.live)
-    rows = openly(_once, session, found)
-    for row in rows:
+
+    async def take(row: Row) -> None:
         part = made.part(session, leaf_of(session, row[-1]))
         await changes.delete(part, RowId(row[0]), tuple(made.cells(row)), row[extra:-1])
-        await session.cancelled.turn()
-    return await _staged(session, "DELETE", made, changes, noted, env, found, rows)
+
+    await in_pieces(session, rows, pieces, changes, take, _Once(session))
+    return await _followed(session, "DELETE", made, changes, noted, rows)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome
 from engine.reads.plans import Plan
-from engine.slices import pause
 from engine.triggers.firing import Firing, updated_columns
 from engine.triggers.rows import begin
 from engine.writes.dml import leaf_of
 from engine.writes.merge import OPERATIONS, VERB, Action, MergeActions, second_time
 from engine.writes.partitioned import Noted, Partitioned, routed, statement_firing
-from engine.writes.partitioned_changes import Changes, source_rows
+from engine.writes.partitioned_changes import Changes, in_pieces, source_rows
 from engine.writes.row_checks import RowChecks
+from engine.writes.row_ids import RowIds
 from pgwire.release import let_go
 from planner.evaluate import Env
 from planner.query import Merge
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 class _Merging:
     """One run of a MERGE."""
 
-    def __init__(self, session: Session, made: Partitioned, statement: Merge, env: Env) -> None:
+    def __init__(
+        self, session: Session, made: Partitioned, statement: Merge, env: Env, *, many: bool
+    ) -> None:
         self.session, self.made, self.env = session, made, env
         parent = made.parent
         self.assigned = sorted(
@@ -43,11 +45,11 @@ class _Merging:
                 changed = updated_columns(session, parent, self.assigned) if what == "update" else ()
                 firing = statement_firing(session, parent, operation, changed)
                 self.firings += [] if firing is None else [firing]
-        self.noted = Noted(made, self.firings)
+        self.noted = Noted(made, self.firings, session if many else None)
         self.changes = Changes(session, made, env, self.noted, VERB)
         self.actions = MergeActions(session, parent, statement)
         self.checks = RowChecks(session, parent, statement.row_checks)
-        self._touched: set[tuple[int, int]] = set()
+        self._touched: dict[int, RowIds] = {}
 
     async def take(self, row: Row) -> None:
         """Do the first action that fits. Raises SqlError 21000 for a second one on a row of the target."""
@@ -74,34 +76,25 @@ class _Merging:
             await self.changes.update(part, RowId(row[0]), old, new, self.assigned)
 
     def _touch(self, table: int, row_id: int) -> None:
-        if (table, row_id) in self._touched:
+        if not self._touched.setdefault(table, RowIds()).add(row_id):
             raise second_time()
-        self._touched.add((table, row_id))
-        if self.session.parts is not None:
-            touched = self.session.parts.touched_in(ShardId(table))
-            if row_id in touched:
-                raise second_time()
-            touched.add(RowId(row_id))
+        if self.session.parts is not None and not self.session.parts.touched_in(ShardId(table)).add(row_id):
+            raise second_time()
 
     def let_go(self) -> None:
         """Have all of it freed in slices."""
-        self.changes.let_go()
         self.noted.let_go()
-        let_go(self._touched)
 
 
 async def merge_routed(session: Session, plan: Plan, statement: Merge, params: tuple[Any, ...]) -> Outcome:
     """Run a MERGE into a partitioned table. Raises as ``run_merge``; SqlError 23514 for a row without a partition."""
     made = routed(session, plan, statement)
-    rows, env = await source_rows(session, plan, made, statement, params)
-    merging = _Merging(session, made, statement, env)
+    rows, pieces, env = await source_rows(session, plan, made, statement, params)
+    merging = _Merging(session, made, statement, env, many=pieces is not None)
     await begin(session, *reversed(merging.firings))
-    for row in rows:
-        pause()
-        await merging.take(row)
-    await merging.changes.stage()
+    await in_pieces(session, rows, pieces, merging.changes, merging.take)
     await merging.noted.follow(session)
-    count = len(merging.changes.stored)
+    count = merging.changes.count
     merging.let_go()
     let_go(rows)
     return Command(f"MERGE {count}")

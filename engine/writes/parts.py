@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from engine.writes.row_ids import RowIds
 from pgwire.give_way import paced
 from pgwire.release import let_go
-from txn.types import Row, RowId, ShardId
+from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.constraints.effects import Change
@@ -35,15 +36,15 @@ class Parts:
         self.rows: dict[int, Sequence[Row]] = dict(transitions)
         self.changes: list[Change] = []
         self.begun: set[tuple[int, str]] = set()
-        self._touched: dict[ShardId, set[RowId]] = {}
+        self._touched: dict[ShardId, RowIds] = {}
 
     def let_go(self) -> None:
         """Have what the parts have gathered freed in slices, once nobody else has it."""
-        let_go(*self.rows.values(), *self._touched.values())
+        let_go(*self.rows.values())
 
-    def touched_in(self, shard: ShardId) -> set[RowId]:
+    def touched_in(self, shard: ShardId) -> RowIds:
         """Return the rows of a table that the statement has changed or made, to be added to."""
-        return self._touched.setdefault(shard, set())
+        return self._touched.setdefault(shard, RowIds())
 
     def first_to_change(self, shard: ShardId, rows: Sequence[Row]) -> Sequence[Row]:
         """Return those source rows, row id first, whose row no other part has changed, and note them.
@@ -53,7 +54,6 @@ class Parts:
         touched = self.touched_in(shard)
         kept: list[Row] = []
         for row in paced(rows):
-            if row[0] not in touched:
-                touched.add(RowId(row[0]))
+            if touched.add(row[0]):
                 kept.append(row)
         return kept

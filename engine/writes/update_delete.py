@@ -11,6 +11,7 @@ What the source's columns are is said in ``planner.query.Update``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -31,9 +32,12 @@ from engine.triggers.rows import begin, delete_each, refuse_changed, update_each
 from engine.writes.by_key import change_alone, change_by_key
 from engine.writes.dml import changed_by, made_openly, outcome, tables_to_lock, target_of
 from engine.writes.in_turn import computed_in_turn, each_row, in_turn
+from engine.writes.many import Gathered, Pieces, change_many, few_or_more
 from engine.writes.returning import make_env, returning_of
 from engine.writes.row_checks import RowChecks
+from engine.writes.row_ids import RowIds
 from engine.writes.shape import OF_ROWS, TableShape
+from engine.writes.spilling import Spilling
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly, paced
 from pgwire.release import let_go
@@ -210,9 +214,20 @@ async def _start(
     return query, ctx
 
 
-async def _source_rows(session: Session, change: ChangePlan, result: Result) -> Sequence[Row]:
-    """Return all source rows; a target row that joins several source rows counts once."""
-    rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
+async def _source_rows(
+    session: Session, plan: Plan, change: ChangePlan, result: Result
+) -> tuple[Sequence[Row], Pieces | None]:
+    """Return the source's rows if they are few, a target row that joins several source rows once; else pieces of all of them.
+
+    Rows that the source locks are all found before the first one is changed: it may have to be run again.
+    """
+    if plan.locking and not isinstance(result, ReadyRows):
+        return _counting(session, change, await collect(session, result)), None
+    rows, pieces = await few_or_more(session, result)
+    return _counting(session, change, rows), pieces
+
+
+def _counting(session: Session, change: ChangePlan, rows: Sequence[Row]) -> Sequence[Row]:
     if not change.shape.shards:
         return rows  # of a view: each is told to its triggers
     if len(rows) > 1 and len(change.source.ranges) > 1:
@@ -231,9 +246,10 @@ def _first_of_each(rows: Sequence[Row]) -> list[Row]:
 
 async def _update_by_columns(
     session: Session, change: ChangePlan, result: RowStream, env: Env
-) -> int | Sequence[Row]:
-    """Change many rows by columns and return how many there were; return the rows where they are to be changed one by one."""
-    bulk = BulkChanges(session, change, result, env)
+) -> int | Sequence[Row] | Pieces:
+    """Change many rows by columns and return how many there were; return the rows, few or in pieces, where they are to be changed one by one."""
+    bulk: BulkChanges | None = BulkChanges(session, change, result, env)
+    assert bulk is not None
     try:
         few = await bulk.few(BULK_ROWS)
         if few is not None:
@@ -241,12 +257,14 @@ async def _update_by_columns(
         txn = session.block.ensure_txn()
         count = await txn.bulk_replace(change.shape.shard, bulk.changes(), change.assigned_attnums)
         if count is None:
-            return await bulk.rest()
+            pieces, bulk = bulk.pieces(), None
+            return pieces
         bulk.raise_refused()
         await check_changed(session, change.shape.relation, change.assigned_attnums)
         return count
     finally:
-        bulk.close()
+        if bulk is not None:
+            bulk.close()
 
 
 async def _change_in_turn(session: Session, change: ChangePlan, result: Result, env: Env) -> Outcome:
@@ -255,29 +273,35 @@ async def _change_in_turn(session: Session, change: ChangePlan, result: Result, 
     if firing is not None:
         await begin(session, firing)
     txn = session.block.ensure_txn()
-    old: dict[RowId, Row] = {}
-    new: list[Row] = []
-    returned: list[Row] = []
+    gathered = Gathered(session, returns=change.returning is not None, follows=change.effects)
+    seen = RowIds()
+    spilling = Spilling(session)
     async for row in each_row(session, result):
         row_id = RowId(row[0])
-        if row_id in old:
+        if not seen.add(row_id):
             continue
         refuse_changed(session, shape, [row_id], "deleted" if change.deletes else "updated")
-        old[row_id] = made = change.old(row)
+        old = made = change.old(row)
         if change.deletes:
             await settle(txn.delete(shape.shard, [row_id]))
         else:
             [(_, made)] = changed = await change.all_changed(session, [row], env)
             await settle(txn.update(shape.shard, changed, keys_kept=change.keys_kept))
-            new.append(made)
-        if change.returning is not None:
-            returned += await change.returning.rows([(row_id, made, row[change.extra_from :])], env)
+        gathered.count += 1
+        if change.effects:
+            openly(gathered.old.append, old)
+            openly(gathered.new.append, made)
+        if gathered.returned is not None:
+            assert change.returning is not None
+            some = await change.returning.rows([(row_id, made, row[change.extra_from :])], env)
+            openly(gathered.returned.extend, some)
+        if spilling.due:
+            await spilling.spill()
     if change.effects and change.deletes:
-        await effects.deleted(session, shape.relation, list(old.values()), firing)
+        await effects.deleted(session, shape.relation, gathered.old, firing)
     elif change.effects:
-        await effects.updated(session, shape.relation, list(old.values()), new, firing)
-    let_go(old, new)
-    return outcome(change.verb, len(old), change.returning, returned)
+        await effects.updated(session, shape.relation, gathered.old, gathered.new, firing)
+    return outcome(change.verb, gathered.count, change.returning, gathered.returned)
 
 
 async def run_update(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
@@ -305,9 +329,12 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
         found = await _update_by_columns(session, change, result, env)
         if isinstance(found, int):
             return outcome("UPDATE", found, None, None)
-        rows = found
+        rows, pieces = (found, None) if isinstance(found, Sequence) else ((), found)
     else:
-        rows = await _source_rows(session, change, result)
+        rows, pieces = await _source_rows(session, plan, change, result)
+    if pieces is not None:
+        async with aclosing(pieces):
+            return await change_many(session, change, pieces, env)
     firing = change.firing
     if firing is not None:
         await begin(session, firing)
@@ -362,7 +389,10 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
             if again
             else ReadyRows(result.columns, done or [])
         )
-    rows = await _source_rows(session, change, result)
+    rows, pieces = await _source_rows(session, plan, change, result)
+    if pieces is not None:
+        async with aclosing(pieces):
+            return await change_many(session, change, pieces, make_env(ctx))
     firing = change.firing
     row_ids = await in_slices(rows, lambda some: [RowId(row[0]) for row in some])
     if firing is not None:

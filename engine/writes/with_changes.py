@@ -13,16 +13,19 @@ all locks of tables are taken before the first part, so that none finds another 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Outcome, Rows
 from engine.connection.rows import ReadyRows
+from engine.connection.spooled import Gathering, gathered
 from engine.constraints.effects import follow
-from engine.executor import RowsChanged
+from engine.executor import Result, RowsChanged
 from engine.reads.plans import Plan
-from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
+from engine.reads.query import compiled_query, context, prepare_source, run_query
 from engine.writes.dml import run_insert, tables_to_lock
+from engine.writes.many import few_or_more
 from engine.writes.merge import run_merge
 from engine.writes.parts import Parts
 from engine.writes.update_delete import run_delete, run_update
@@ -154,9 +157,9 @@ async def _lock(session: Session, plan: Plan, plans: Sequence[Plan], statement: 
 async def _rows_of(
     session: Session, plan: Plan, part: Part, params: tuple[Any, ...]
 ) -> Sequence[tuple[Any, ...]]:
-    """Run a step to its end and return its rows."""
+    """Run a step to its end and return its rows, all of which are there."""
     outcome = await _run(session, plan, part, params)
-    return await collect(session, outcome.result) if isinstance(outcome, Rows) else ()
+    return outcome.result.rows if isinstance(outcome, Rows) and isinstance(outcome.result, ReadyRows) else ()
 
 
 async def _run(session: Session, plan: Plan, part: Part, params: tuple[Any, ...]) -> Outcome:
@@ -171,4 +174,16 @@ async def _run(session: Session, plan: Plan, part: Part, params: tuple[Any, ...]
             return await run_merge(session, plan, part, params)
     result = await run_query(session, plan, "query", part.query, context(session, plan, params))
     columns = part.query.columns
-    return Rows(columns, ReadyRows(columns, await collect(session, result)))
+    return Rows(columns, ReadyRows(columns, await _gathered(session, result)))
+
+
+async def _gathered(session: Session, result: Result) -> Sequence[tuple[Any, ...]]:
+    """Return all rows of a query: many of them are in a file."""
+    few, pieces = await few_or_more(session, result)
+    if pieces is None:
+        return few
+    rows: Gathering = []
+    async with aclosing(pieces):
+        async for some in pieces:
+            rows = gathered(session, rows, some, "the rows of a WITH item")
+    return rows

@@ -185,6 +185,43 @@ def test_what_a_cursor_with_hold_has_of_dropped_types_is_an_error_that_says_so()
     run(body)
 
 
+@pytest.mark.parametrize(
+    ("column", "drops", "name"),
+    [
+        ("mood", "DROP TYPE mood CASCADE", "mood"),
+        ("mood[]", "DROP TABLE t; DROP TYPE mood CASCADE", "mood"),
+        ("felt", "DROP TABLE t; DROP DOMAIN felt; DROP TYPE mood", "mood"),
+        ("pair", "DROP TABLE t; DROP TYPE pair", "pair"),
+        ("pairs", "DROP TABLE t; DROP TABLE pairs", "pairs"),
+    ],
+)
+def test_a_subscription_ends_with_the_type_of_its_rows(column: str, drops: str, name: str) -> None:
+    async def body() -> None:
+        database = await open_database(MemoryDisk(), TxnOptions(retention_ms=0))
+        consumer, writer = Session(database, 1), Session(database, 2)
+        for statement in (
+            "CREATE TYPE mood AS ENUM ('sad')",
+            "CREATE DOMAIN felt AS mood",
+            "CREATE TYPE pair AS (a int, b text)",
+            "CREATE TABLE pairs (a int)",
+            "CREATE DOMAIN word AS text",
+            f"CREATE TABLE t (c {column}, w word)",
+        ):
+            await writer.run(statement)
+        await consumer.run("BEGIN; DECLARE s CURSOR FOR SUBSCRIBE t")
+        await writer.run("INSERT INTO t VALUES (NULL, 'w')")
+        [row] = await consumer.run("FETCH 1 FROM s")
+        assert row[2:] == (None, "w")
+        await writer.run("INSERT INTO t VALUES (NULL, 'x')")
+        await writer.run(drops)
+        await writer.run("CREATE TABLE other (a int)")
+        with pytest.raises(Failed, match=f'55000 type "{name}" was dropped: the subscription ends'):
+            await consumer.run("FETCH 1 FROM s")
+        await database.close()
+
+    run(body)
+
+
 def test_who_reads_where_dropped_types_are_reads_them_whatever_is_forgotten(tmp_path: Path) -> None:
     """Without retention the server lets go of all that nobody holds, once a second: here are those who hold."""
     selected = "SELECT id, a, b, g, h, i, j, k, held, ARRAY[held], seen, kept FROM held, seen, kept WHERE id = x AND y = 1"

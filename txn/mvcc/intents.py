@@ -250,6 +250,13 @@ class OwnWrites:
             for _ in self.take_apart():
                 pass
 
+    def drop_indexes(self) -> Iterator[None]:
+        """Do the same where most of what they hold is gone (``txn.spill``), and free them, a piece between two yields."""
+        indexes = list(self._indexes.values())
+        self.forget_indexes()
+        for index in indexes:
+            yield from index.take_apart()
+
     def forget_indexes(self) -> None:
         """Make the indexes anew at their next use (the schema has changed)."""
         self._indexes.clear()
