@@ -29,6 +29,7 @@ from tests.support.catalog import MemoryCatalog
 from tests.support.postgres import fresh_schema
 from txn.api import Predicate
 from txn.columns import rows_to_table
+from txn.exact import exact_columns
 from txn.types import PartRef, ShardId, Snapshot, SnapshotPart, Timestamp
 
 
@@ -83,7 +84,7 @@ class World:
                 columns=tuple(c.attnum for c in relation.columns), min_begin=Timestamp(1), max_begin=Timestamp(1),
             )  # fmt: skip
             hidden = pa.array(range(len(stale)), pa.int64()) if stale else None
-            parts.append(SnapshotPart(ref, hidden))
+            parts.append(SnapshotPart(ref, hidden, exact=exact_columns(table.schema)))
         hot_table = rows_to_table(spec, hot, list(range(len(hot))), [2] * len(hot))
         self.snapshots[relation.oid] = Snapshot(spec, Timestamp(9), tuple(parts), hot_table)
         body = ", ".join(columns).replace(" pk", " primary key")

@@ -14,6 +14,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from engine.doctor import java_command
+from engine.executor import EngineLimit
 from engine.spark.errors import from_text
 from engine.spark.executor import SparkExecutor, compile_text
 from engine.spark.gateway import GatewayError, command, start_gateway
@@ -176,6 +177,20 @@ def test_a_table_that_is_read_twice_is_handed_over_once(world: World) -> None:
     assert len(tables) == 2
     assert all(f"FROM {inputs.files[0].view} " in sql for sql in tables.values())
     assert inputs.files[0].hot.column_names == ["c1", "c2", "c3"]
+
+
+def test_columns_in_their_exact_form_are_refused_where_they_are_read(world: World) -> None:
+    rows = [["1", "NaN", "1"], ["2", "NaN", "1e50"], ["3", "2", "3"], ["4", "7", "6"]]
+    world.table("odd", "a int", "p numeric(4,1)", "n numeric", rows=rows)
+    for query in ("SELECT sum(p) FROM odd", "SELECT a FROM odd WHERE n > 1"):
+        with pytest.raises(EngineLimit, match="more than 38 digits, or NaN") as refused:
+            relations(world, query)
+        assert refused.value.sqlstate == "0A000"
+    _, inputs = relations(world, "SELECT sum(a) FROM odd")
+    (item,) = inputs.files
+    assert "c1 INT" in item.ddl
+    assert "c2" not in item.ddl
+    assert "c3" not in item.ddl
 
 
 def test_past_a_number_of_rows_hidden_ones_are_joined(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
