@@ -78,7 +78,7 @@ _PERSISTENCE: dict[str, Literal["p", "u"]] = {"set logged": "p", "set un logged"
 _SEQUENCE_ACTIONS = frozenset(("change owner", *_PERSISTENCE))
 _MATVIEW_ACTIONS = _VIEW_ACTIONS | frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set compression", "cluster on", "drop cluster",
-     "replica identity", "set table space")
+     "replica identity", "set table space", "set access method")
 )  # fmt: skip
 _INDEX_ACTIONS = _VIEW_ACTIONS | {"set table space", "set statistics", "attach partition"}
 RULE_ACTIONS = frozenset(("enable rule", "disable rule", "enable always rule", "enable replica rule"))
@@ -377,7 +377,7 @@ def _action(
     if kind in TUNING_ACTIONS:
         return bind_tuning(context, relation, action)
     if kind in HARMLESS_ACTIONS:
-        check_harmless(action)
+        check_harmless(action, relation)
         return None, relation
     if kind in ("add inherit", "drop inherit") and action.parent is not None:
         raise _inheritance(context, relation, action.parent, added=kind == "add inherit")

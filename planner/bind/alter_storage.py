@@ -66,9 +66,11 @@ def _kind(context: BindContext, relation: RelationDef) -> str:
     return next(index.method for index in table.indexes if index.oid == relation.oid)
 
 
-def check_harmless(action: ast.AlterAction) -> None:
-    """Check an action that says where or how rows are kept; it has no effect. Raises SqlError 42704."""
+def check_harmless(action: ast.AlterAction, relation: RelationDef) -> None:
+    """Check an action that says where or how rows are kept; it has no effect. Raises SqlError 42704, 55000, 42809 for a partitioned table."""
     if action.kind == "set table space":
         check_tablespace(action.name)
     elif action.kind == "set access method":
+        if relation.kind == "p":
+            raise SqlError("42809", "cannot change access method of a partitioned table")
         check_access_method(action.name)

@@ -26,7 +26,7 @@ from planner.collations import type_collation
 from planner.deparse import deparse_expr
 from planner.domains import base_oid, domain_named, is_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import facts
+from planner.facts import facts, rows
 from planner.foreign_options import new_options
 from planner.opclass import check_indexable
 from planner.query import CTID, TABLEOID, Const, Expr
@@ -86,8 +86,10 @@ def check_tablespace(name: str) -> None:
 
 
 def check_access_method(name: str) -> None:
-    """Accept ``heap`` (no effect); 42704 for others."""
+    """Accept ``heap`` (no effect); 55000 for PostgreSQL's methods of indexes, 42704 for others."""
     if name not in ("", "heap"):
+        if any(row["amname"] == name for row in rows("am")):
+            raise SqlError("55000", f'access method "{name}" is not of type TABLE')
         raise SqlError("42704", f'access method "{name}" does not exist')
 
 

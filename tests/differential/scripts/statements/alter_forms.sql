@@ -139,3 +139,6 @@ create table st (c text storage external);
 create table st (c varchar(10) storage plain not null);
 alter table idn add column e text storage main;
 drop table idn;
+create materialized view kept_as as select 1 as a; create table divided_as (a int) partition by range (a);
+alter materialized view kept_as set access method heap; alter materialized view kept_as set access method nosuch; alter materialized view kept_as set access method btree; alter table kept_as set access method heap;
+alter table divided_as set access method heap; alter table divided_as set access method nosuch; create table by_btree (a int) using btree; drop materialized view kept_as; drop table divided_as;
