@@ -29,6 +29,7 @@ from txn.errors import DuplicateKey, SchemaChanged
 from txn.exact import concatenated, table_of
 from txn.journal import note, undo_load
 from txn.locks.mode import IX, X
+from txn.looked_up import looked_up
 from txn.mvcc.generation import Generation
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
@@ -346,7 +347,10 @@ async def _check_hot(
         if definition.nulls_distinct and make.has_null(make.of_row(values)):
             continue
         key = make.raw(values)
-        for part in new_parts:
-            for position in part.lookup(definition.index, key):
-                if part.file.row_id(position) not in own_rows:
-                    raise DuplicateKey(view.shard, definition.index, key)
+        with looked_up(new_parts if make.may_be_long else (), definition.index, (key,)) as looking:
+            for step in looking:
+                await step
+            for part in new_parts:
+                for position in part.lookup(definition.index, key):
+                    if part.file.row_id(position) not in own_rows:
+                        raise DuplicateKey(view.shard, definition.index, key)

@@ -14,11 +14,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from reprlib import Repr
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from txn.types import IndexId, Key, RowId, ShardId, Timestamp
 
 E = TypeVar("E", bound=Exception)
+
+
+_short: Final = Repr()
+_short.maxstring = _short.maxother = _short.maxlong = 200
+_short.maxtuple = 100
+_shown: Final = _short.repr  # a key may be megabytes
 
 
 class TxnError(Exception):
@@ -101,7 +108,7 @@ class LockTarget:
             case "advisory":
                 return f"advisory lock {self.key!r}"
             case _:
-                end = "the end" if self.key is None else repr(self.key)
+                end = "the end" if self.key is None else _shown(self.key)
                 return f"range up to {end} of index {self.index} of table {self.shard}"
 
 
@@ -189,7 +196,7 @@ class DuplicateKey(TxnError):
 
     def __init__(self, shard: ShardId, index: IndexId, key: Key) -> None:
         """``key`` in index column order."""
-        super().__init__(f"duplicate key {key!r} in index {index} of shard {shard}")
+        super().__init__(f"duplicate key {_shown(key)} in index {index} of shard {shard}")
         self.shard, self.index, self.key = shard, index, key
         self.context: str | None = None  # where the row comes from, if whoever inserts it can tell
 

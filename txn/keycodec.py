@@ -23,7 +23,7 @@ with ``prefix`` and below every other one above it: ranges of keys are ranges of
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -52,6 +52,9 @@ _INT64_MIN = -(1 << 63)
 _LOW = 1 << 31
 _DAY_US = 86_400_000_000
 _MONTH_US = 30 * _DAY_US
+_CUT = frozenset(("text", "bytes", "tailed"))
+PIECE = 1 << 16  # characters or bytes of a key that is made piece by piece
+_ELEMENTS = 512  # elements likewise
 _CHUNK = 4096  # rows encoded in Python between two chances for other threads
 _pack_u64 = struct.Struct(">Q").pack
 _pack_double = struct.Struct(">d").pack
@@ -142,16 +145,27 @@ def _list_encoder(type_: PhysicalType) -> Callable[[Any], bytes]:
     element = value_encoder(element_type)
 
     def encode(value: tuple[Any, ...]) -> bytes:
-        dims, elements = flatten_list(value, element_type)
-        out = [NULL if v is None else b"\x01" + element(v) for v in elements]
-        out.append(b"\x00")
-        out.append(bytes((len(dims),)))
-        sizes, lows = key_dims(value, dims)
-        out.extend(d.to_bytes(4, "big") for d in sizes)
-        out.extend((low + _LOW).to_bytes(4, "big") for low in lows)
-        return b"".join(out)
+        return b"".join(_list_pieces(value, element_type, element))
 
     return encode
+
+
+def _list_pieces(
+    value: tuple[Any, ...], element_type: PhysicalType, element: Callable[[Any], bytes] | None = None
+) -> Iterator[bytes]:
+    element = element or value_encoder(element_type)
+    dims, elements = flatten_list(value, element_type)
+    for at in range(0, len(elements), _ELEMENTS):
+        yield b"".join([NULL if v is None else b"\x01" + element(v) for v in elements[at : at + _ELEMENTS]])
+    sizes, lows = key_dims(value, dims)
+    yield b"".join(
+        (
+            b"\x00",
+            bytes((len(dims),)),
+            *[d.to_bytes(4, "big") for d in sizes],
+            *[(low + _LOW).to_bytes(4, "big") for low in lows],
+        )
+    )
 
 
 _ENCODERS: dict[str, Callable[[Any], bytes]] = {
@@ -307,6 +321,28 @@ class KeyCodec:
         for value, encoder in zip(key, self._encoders, strict=False):
             out += NULL if value is None else b"\x01" + encoder(value)
         return out
+
+    def pieces(self, key: Key) -> Iterator[bytes]:
+        """Yield what ``encode`` returns piece by piece: of huge texts and bytes, and of arrays of many elements, some at a time."""
+        for value, encoder, type_ in zip(key, self._encoders, self.types, strict=False):
+            if value is None:
+                yield NULL
+            elif type_.kind in _CUT and len(value) > PIECE:
+                yield b"\x01"
+                end = len(value)
+                if type_.kind == "tailed":
+                    end -= 4 + int.from_bytes(value[-4:], "big")
+                for at in range(0, end, PIECE):
+                    piece = value[at : min(at + PIECE, end)]
+                    if type_.kind == "text":
+                        piece = piece.encode("utf-8", "surrogatepass")
+                    yield piece.replace(b"\x00", b"\x00\xff")
+                yield b"\x00"
+            elif type_.kind == "list" and type_.element is not None and len(value) > _CHUNK:
+                yield b"\x01"
+                yield from _list_pieces(value, type_.element)
+            else:
+                yield b"\x01" + encoder(value)
 
     def decode(self, data: bytes) -> Key:
         """Return a full key that encodes to ``data``: equal to the one encoded, not always written alike.

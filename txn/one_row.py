@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from txn import writes
 from txn.locks.entry import NOBODY
 from txn.locks.mode import IX, X
+from txn.looked_up import is_long
 from txn.promotion import check_schemas
 from txn.types import IndexId, Row, RowId, ShardId, StoredRow
 from txn.view import IndexView, Steps, View
@@ -84,7 +85,10 @@ def _enter(txn: StoreTransaction, view: View, index: IndexView, row: Row) -> boo
             return False
         if not generation.parts:
             return True
-        raw = index.make.raw(row)  # where a part has it, maybe of a row that has ended, the steps look closer
+        raw = index.make.raw(row)
+        if index.make.may_be_long and is_long(raw):
+            return False
+        # Where a part has it, maybe of a row that has ended, the steps look closer.
         return not any(part.lookup(index.id, raw) for part in generation.parts)
     if not index.sorted and index.make.has_null(key):
         return True  # nobody can look it up, nor meet it in a range

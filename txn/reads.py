@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from txn.escalation import escalate
 from txn.locks.mode import IS, IX, ROW_MODES, SIX, RowLock, S, X
+from txn.looked_up import is_long, looked_up
 from txn.mvcc.generation import Cold
 from txn.mvcc.index import bounds_of
 from txn.mvcc.intents import OwnWrites
@@ -84,7 +85,9 @@ def _one_committed(view: View, index_id: IndexId, key: Key, ts: int) -> StoredRo
     ikey = make.of_key(key)
     row_id = index.entries.get(ikey)
     if row_id is None:
-        return _one_cold(view, index_id, key, ts) if index.definition.unique else None
+        if not index.definition.unique or (make.may_be_long and is_long(key)):
+            return None
+        return _one_cold(view, index_id, key, ts)
     if type(row_id) is not int or (generation.parts and not index.definition.unique):
         return None
     version = generation.rows.get(row_id)
@@ -145,6 +148,11 @@ def lookup(
     Many keys are read in pieces, between which others have their turns: at one timestamp, or under locks that stay.
     """
     if len(keys) <= CHUNK_KEYS:
+        view = txn.view(shard)
+        if view.generation.indexes[index].make.may_be_long and any(map(is_long, keys)):
+            with looked_up(_parts_of(txn, view), index, keys) as looking:
+                yield from looking
+                return (yield from _lookup(txn, shard, index, keys, for_update))
         return (yield from _lookup(txn, shard, index, keys, for_update))
     out: list[StoredRow] = []
     met: set[IndexKey] = set()
@@ -162,6 +170,11 @@ def lookup(
     if maker.definition.inverted:
         return list({row.row_id: row for row in out}.values())  # it may have several
     return out
+
+
+def _parts_of(txn: StoreTransaction, view: View) -> Sequence[PartState]:
+    """Return the parts that a read by key may look into."""
+    return view.generation.parts_at(txn.ts) if view.own is None else view.parts(txn.statement, txn.ts)
 
 
 def _lookup(

@@ -20,6 +20,7 @@ from txn.errors import DuplicateKey, ReadOnlyTransaction
 from txn.index_build import merge_parts
 from txn.journal import note, undo_failed
 from txn.locks.mode import X
+from txn.looked_up import looked_up
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.index import BuildingIndex, HotIndex
 from txn.mvcc.intents import Intent, OwnWrites
@@ -240,11 +241,14 @@ def _check_no_duplicates(txn: StoreTransaction, view: View, definition: ShardInd
             continue
         if seen.setdefault(key, row_id) != row_id:
             raise DuplicateKey(view.shard, definition.index, make.raw(values))
-        for part in parts:
-            for position in part.lookup(definition.index, make.raw(values)):
-                other = part.file.row_id(position)
-                if not part.end_of(position) and other != row_id and other not in own_rows:
-                    raise DuplicateKey(view.shard, definition.index, make.raw(values))
+        raw = make.raw(values)
+        with looked_up(parts if make.may_be_long else (), definition.index, (raw,)) as looking:
+            yield from looking
+            for part in parts:
+                for position in part.lookup(definition.index, raw):
+                    other = part.file.row_id(position)
+                    if not part.end_of(position) and other != row_id and other not in own_rows:
+                        raise DuplicateKey(view.shard, definition.index, raw)
     if parts:
         skip = frozenset(own_rows)
         merged = merge_parts(parts, definition, skip)

@@ -17,6 +17,7 @@ from txn.errors import DuplicateKey
 from txn.escalation import escalate
 from txn.journal import undo_failed
 from txn.locks.mode import IX, SIX, SUPREMUM, S, X
+from txn.looked_up import is_long, looked_up
 from txn.mvcc.generation import Cold
 from txn.mvcc.intents import Intent, OwnWrites
 from txn.mvcc.keys import IndexKey, but
@@ -249,6 +250,23 @@ def check_unique(
     exclusive: bool,
 ) -> Steps[None]:
     """Raise DuplicateKey if two rows have a key that this transaction has locked (D51)."""
+    if index.make.may_be_long and is_long(key := index.make.raw(row)):
+        with looked_up(view.parts(INFINITY), index.id, [key]) as looking:
+            yield from looking
+            yield from _check_unique(txn, view, own, index, ikey, row, exclusive)
+    else:
+        yield from _check_unique(txn, view, own, index, ikey, row, exclusive)
+
+
+def _check_unique(
+    txn: StoreTransaction,
+    view: View,
+    own: OwnWrites,
+    index: IndexView,
+    ikey: IndexKey,
+    row: Row,
+    exclusive: bool,
+) -> Steps[None]:
     while True:
         mine, committed = live_with(view, own, index, ikey, row)
         if len(mine) + len(committed) <= 1:
@@ -295,19 +313,33 @@ def find_conflicts(
             continue
         if not exclusive:
             yield from txn.lock((shard, index.id, ikey), X)
-        while True:
-            mine, committed = live_with(view, view.own, index, ikey, row)
-            if mine and view.own is not None:
-                return StoredRow(mine[0], view.own.rows[mine[0]].values or (), Timestamp(0))
-            if not committed:
-                break
-            if not exclusive and (yield from txn.lock((shard, committed[0]), X)):
-                continue
-            (base,) = yield from base_rows(view, committed[:1])
-            if base is None:
-                raise AssertionError("a locked row has vanished")
-            return StoredRow(committed[0], base[0], Timestamp(base[1]))
+        if index.make.may_be_long and is_long(key := index.make.raw(row)):
+            with looked_up(view.parts(INFINITY), index.id, [key]) as looking:
+                yield from looking
+                found = yield from _row_with(txn, view, index, ikey, row, exclusive)
+        else:
+            found = yield from _row_with(txn, view, index, ikey, row, exclusive)
+        if found is not None:
+            return found
     return None
+
+
+def _row_with(
+    txn: StoreTransaction, view: View, index: IndexView, ikey: IndexKey, row: Row, exclusive: bool
+) -> Steps[StoredRow | None]:
+    """Return a row that has a key that is locked, locked X, or None."""
+    while True:
+        mine, committed = live_with(view, view.own, index, ikey, row)
+        if mine and view.own is not None:
+            return StoredRow(mine[0], view.own.rows[mine[0]].values or (), Timestamp(0))
+        if not committed:
+            return None
+        if not exclusive and (yield from txn.lock((view.shard, committed[0]), X)):
+            continue
+        (base,) = yield from base_rows(view, committed[:1])
+        if base is None:
+            raise AssertionError("a locked row has vanished")
+        return StoredRow(committed[0], base[0], Timestamp(base[1]))
 
 
 def change(

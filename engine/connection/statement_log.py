@@ -49,6 +49,8 @@ _LEVELS: Final = {
 }
 """In the order of log_min_messages, where LOG is more than ERROR."""
 
+LOGGED: Final = 1 << 20
+"""Characters of a message that are logged."""
 SHOWN: Final = 64 * 1024
 """Characters of a statement that are kept when it has ended, and written to the log."""
 
@@ -92,6 +94,11 @@ def _by_tag(tag: str) -> str:
 def shown(text: str) -> str:
     """Return a statement as far as it is kept for others to see."""
     return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+
+
+def _bounded(text: str) -> str:
+    """Return as much of a message as is logged: one that tells a key of megabytes is the client's."""
+    return text if len(text) <= LOGGED else text[:LOGGED] + "..."
 
 
 class StatementLog:
@@ -145,7 +152,7 @@ class StatementLog:
         verbosity = get("log_error_verbosity")
         code = f"{report.sqlstate}: " if verbosity == "verbose" else ""
         at = f" at character {report.position}" if report.position is not None else ""
-        lines = [f"{report.severity}:  {code}{report.message}{at}"]
+        lines = [f"{report.severity}:  {code}{_bounded(report.message)}{at}"]
         if verbosity != "terse":
             fields = (
                 ("DETAIL", report.log_detail or report.detail),
@@ -153,7 +160,7 @@ class StatementLog:
                 ("QUERY", report.internal_query),
                 ("CONTEXT", report.where),
             )
-            lines += [f"{name}:  {text}" for name, text in fields if text is not None]
+            lines += [f"{name}:  {_bounded(text)}" for name, text in fields if text is not None]
         text = self._session.query_text
         if text and self._session.activity == "active" and rank >= _LEVELS[get("log_min_error_statement")]:
             lines.append(f"STATEMENT:  {shown(text)}")

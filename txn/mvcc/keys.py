@@ -8,6 +8,7 @@ in Python as they do in PostgreSQL; the rest are mapped:
     interval        its length in microseconds with 30-day months, as PostgreSQL compares intervals
     tailed          the bytes that are compared
     timetz          (UTC microseconds, zone)
+    text, bytes     of megabytes: ``long_keys``; so are arrays of very many elements
     list            (all elements mapped, number of dimensions, their sizes), and lower bounds that are not all 1: ``key_dims``
 
 So ``1.0`` and ``1.00`` are one numeric key, and every index key hashes and sorts. Index keys never leave ``txn``.
@@ -18,7 +19,7 @@ In an inverted index (``txn.entries``) a row has a frozenset of index keys, whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
@@ -26,7 +27,8 @@ from typing import Any, Final, TypeAlias
 from txn.columns import NO_TAIL, bound_by_key, flatten_list, key_dims, nested, without_tail
 from txn.entries import document_entries, each_document_entry, entry_type
 from txn.intervals import node
-from txn.mvcc.many_keys import LongValues
+from txn.mvcc.long_keys import LongList, LongText, text_key
+from txn.mvcc.many_keys import LongValues, is_long
 from txn.types import Key, PhysicalType, Row, ShardColumn, ShardIndex, bounded
 
 IndexKey: TypeAlias = Any
@@ -82,8 +84,10 @@ NULL_LAST: Final = _NullLast()
 NAN: Final = _NaN()
 
 _PLAIN: Final = frozenset(
-    ("bool", "int16", "int32", "int64", "text", "bytes", "uuid", "date", "time", "timestamp", "timestamptz")
+    ("bool", "int16", "int32", "int64", "uuid", "date", "time", "timestamp", "timestamptz")
 )
+_TEXTS: Final = frozenset(("text", "bytes"))
+_MAY_BE_LONG: Final = frozenset(("text", "bytes", "tailed", "list"))
 
 
 def _number(value: Any) -> Any:
@@ -105,6 +109,8 @@ def value_mapper(type_: PhysicalType) -> Callable[[Any], Any] | None:
     kind = type_.kind
     if kind in _PLAIN:
         return None
+    if kind in _TEXTS:
+        return text_key
     if kind in ("float32", "float64", "decimal", "numeric"):
         return _number
     if kind == "interval":
@@ -112,17 +118,22 @@ def value_mapper(type_: PhysicalType) -> Callable[[Any], Any] | None:
     if kind == "timetz":
         return _timetz
     if kind == "tailed":
-        return without_tail
+        return lambda value: text_key(without_tail(value))
     element = type_.element
     if element is None:
         raise ValueError("a list type needs an element type")
     inner = value_mapper(element)
 
+    def map_(flat: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple([NULL_LAST if v is None else v if inner is None else inner(v) for v in flat])
+
     def list_(value: Any) -> Any:
+        if is_long(value):
+            return LongList(value, element, map_)
         dims, flat = flatten_list(value, element)
-        mapped = [NULL_LAST if v is None else v if inner is None else inner(v) for v in flat]
+        mapped = map_(flat)
         sizes, lows = key_dims(value, dims)
-        return (tuple(mapped), len(sizes), sizes, lows) if lows else (tuple(mapped), len(sizes), sizes)
+        return (mapped, len(sizes), sizes, lows) if lows else (mapped, len(sizes), sizes)
 
     return list_
 
@@ -132,18 +143,22 @@ def value_unmapper(type_: PhysicalType) -> Callable[[Any], Any] | None:
     kind = type_.kind
     if kind in _PLAIN:
         return None
+    if kind in _TEXTS:
+        return lambda value: value.value if value.__class__ is LongText else value
     if kind in ("float32", "float64", "decimal", "numeric"):
         nan = Decimal("NaN") if kind in ("decimal", "numeric") else float("nan")
         return lambda value: nan if value is NAN else value
     if kind == "interval":
         return lambda us: (0, 0, us)
     if kind == "tailed":
-        return lambda value: value + NO_TAIL
+        return lambda value: (value.value if value.__class__ is LongText else value) + NO_TAIL
     if kind == "timetz":
         return lambda value: (value[0] - value[1] * 1_000_000, value[1])
     inner = None if type_.element is None else value_unmapper(type_.element)
 
     def list_(value: Any) -> Any:
+        if value.__class__ is LongList:
+            return value.value
         flat, _count, dims, *bounds = value
         level = tuple(None if v is NULL_LAST else v if inner is None else inner(v) for v in flat)
         if not bounds:
@@ -168,6 +183,7 @@ class KeyMaker:
         "has_null",
         "long",
         "mappers",
+        "may_be_long",
         "of_key",
         "of_row",
         "single",
@@ -192,6 +208,8 @@ class KeyMaker:
             types = [entry_type(index.kind, column)]
         elif self._nodes:
             types = [_BYTES]
+        self.may_be_long = not self._nodes and any(type_.kind in _MAY_BE_LONG for type_ in types)
+        """Whether there may be keys of megabytes, which are looked up in steps (``looked_up``)."""
         self.mappers = tuple(value_mapper(type_) for type_ in types)
         self.unmappers = tuple(value_unmapper(type_) for type_ in types)
         positions = [a - 1 for a in index.attnums]

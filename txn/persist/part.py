@@ -315,6 +315,7 @@ class Part:
         self._renewing: dict[IndexId, asyncio.Task[None]] = {}
         self._plans: dict[int, RowPlan] = {}
         self._loading: dict[int, asyncio.Task[RowGroup]] = {}
+        self._known: dict[tuple[int, ...], Sequence[int]] = {}  # of keys that somebody has looked up ahead
 
     # -- by sidecar --------------------------------------------------------------------------------
 
@@ -399,7 +400,23 @@ class Part:
 
     def lookup(self, index: IndexId, key: Key) -> Sequence[int]:
         """Return positions whose key equals ``key`` (full, no NULLs). MissingFile: no such sidecar."""
+        if self._known:
+            found = self._known.get((index, *map(id, key)))
+            if found is not None:
+                return found
         return self._sidecar(index).lookup(key)
+
+    async def look_up(self, index: IndexId, key: Key) -> None:
+        """Look a key of megabytes up in a thread: until ``forget_key``, ``lookup`` knows what was found, of these very values."""
+        try:
+            sidecar = self._sidecar(index)
+            self._known[index, *map(id, key)] = await self._offload(lambda: sidecar.lookup(key))
+        except TxnError:
+            return  # who looks it up is told, if anybody does
+
+    def forget_key(self, index: IndexId, key: Key) -> None:
+        """Forget what ``look_up`` has found."""
+        self._known.pop((index, *map(id, key)), None)
 
     def count(self, index: IndexId, key: Key) -> int:
         """Return how many entries equal ``key`` (NULLs allowed). MissingFile: no such sidecar."""

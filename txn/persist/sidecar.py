@@ -33,7 +33,7 @@ from txn.keycodec import KeyCodec
 from txn.persist import mapping
 from txn.persist.checksum import Blocks
 from txn.persist.trouble import opened
-from txn.types import Key, KeyRange, PhysicalType
+from txn.types import BoundedArray, Key, KeyRange, PhysicalType
 
 _MAGIC: Final = b"HFSIDECR"
 _FORMAT: Final = 2
@@ -42,6 +42,9 @@ _HEADER: Final = struct.Struct("<8sIIQQIIqqII")
 _INTS, _BYTES, _SYSTEM = 1, 2, 3
 LONG_BYTES: Final = 16 << 20
 """Of a sidecar that is read whole: what has been read of a longer one is let go of."""
+LONG_VALUE: Final = 16 << 10
+"""Characters, bytes or elements of a key's value from which on it is compared piece by piece."""
+_SIZED: Final = frozenset((str, bytes, tuple, BoundedArray))
 LONG_KEY: Final = 1 << 20
 """Bytes of a key from which on what a look-up has read of others is let go of: they may be as long."""
 _IDENTITY = 1  # positions are 0, 1, 2 ...
@@ -252,7 +255,7 @@ class _HeapKeys(Sequence[bytes]):
     def __init__(self, offsets: Any, heap: Any) -> None:
         self._offsets, self._heap, self._count = offsets, heap, len(offsets) - 1
 
-    def buffers(self) -> tuple[Any, Any]:
+    def sections(self) -> tuple[Any, Any]:
         """Return offsets and heap."""
         return self._offsets, self._heap
 
@@ -262,6 +265,23 @@ class _HeapKeys(Sequence[bytes]):
     def __getitem__(self, i: Any) -> Any:
         offsets = self._offsets
         return bytes(self._heap[offsets[i] : offsets[i + 1]])
+
+
+class _Heads(Sequence[bytes]):
+    """As much of each key as tells it from another: of keys of megabytes little is copied."""
+
+    __slots__ = ("_heap", "_keys", "_offsets", "_size")
+
+    def __init__(self, keys: _HeapKeys, size: int) -> None:
+        self._keys, self._size = keys, size
+        self._offsets, self._heap = keys.sections()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, i: Any) -> Any:
+        start, end = self._offsets[i], self._offsets[i + 1]
+        return bytes(self._heap[start : min(end, start + self._size)])
 
 
 class _Checked(Sequence[Any]):
@@ -301,6 +321,7 @@ class KeySidecar:
         self._positions: Any
         at = mapped.at
         if self._is_int:
+            rest: Any = b""
             keys = mapped.int64s(mapped.keys)
             places = mapped.at
             positions = mapped.positions()
@@ -317,6 +338,8 @@ class KeySidecar:
         self._positions = (
             positions if isinstance(positions, range) else _Checked(positions, blocks, places, 4)
         )
+        self._long = not self._is_int and len(rest) > max(self._rows, 1) * LONG_VALUE
+        """Whether keys are long, on average."""
         self._checked = False
 
     def _check_more(self) -> None:
@@ -332,14 +355,49 @@ class KeySidecar:
             self._check_more()
         if self._is_int:
             return self._found(key[0])
-        wanted = self._codec.encode(key)
-        found = self._found(wanted)
-        if len(wanted) > LONG_KEY:
+        for value in key:
+            if value.__class__ in _SIZED and len(value) > LONG_VALUE:
+                return self._found_long(key)
+        return self._found(self._codec.encode(key))
+
+    def _found_long(self, key: Key) -> list[int]:
+        """As ``lookup``, of a key that may be megabytes: neither it nor those beside it are ever copied."""
+        low, high, equal = 0, self._count, -1
+        read = 0
+        while low < high:
+            middle = (low + high) // 2
+            order, size = self._compare(middle, key)
+            read += size
+            if order < 0:
+                low = middle + 1
+            else:
+                high = middle
+                if order == 0:
+                    equal = middle
+        found: list[int] = []
+        while low < self._count and (low == equal or self._compare(low, key)[0] == 0):
+            found.append(self._positions[low])
+            low += 1
+        if read > LONG_KEY:
             self._forget()
         return found
 
+    def _compare(self, slot: int, key: Key) -> tuple[int, int]:
+        """Return whether the key of a slot comes before (-1) another, behind it (1), or is equal (0), and how many bytes were read."""
+        offsets, heap = self._keys.sections()
+        start, end = offsets[slot], offsets[slot + 1]
+        at = start
+        for piece in self._codec.pieces(key):
+            ours = bytes(heap[at : min(at + len(piece), end)]) if at < end else b""
+            at += len(ours)
+            if ours != piece:
+                return (-1 if ours < piece else 1), at - start
+        return int(at < end), at - start
+
     def _found(self, wanted: Any) -> list[int]:
         keys, count = self._keys, self._count
+        if self._long:
+            keys = _Heads(keys, len(wanted) + 1)
         at = bisect_left(keys, wanted, 0, count)
         found: list[int] = []
         while at < count and keys[at] == wanted:
@@ -359,6 +417,9 @@ class KeySidecar:
         keys, count = self._keys, self._count
         if not self._is_int:
             start, stop = self._codec.bounds(wanted)
+            if self._long:
+                low = bisect_left(_Heads(keys, len(start) + 1), start, 0, count)
+                return low, bisect_left(_Heads(keys, len(stop) + 1), stop, low, count)
             low = bisect_left(keys, start, 0, count)
             return low, bisect_left(keys, stop, low, count)
         if wanted.prefix:
@@ -393,7 +454,7 @@ class KeySidecar:
             found = pa.Array.from_buffers(pa.int64(), self._count, [None, pa.py_buffer(keys)])
         else:
             found = pa.Array.from_buffers(
-                pa.large_binary(), self._rows, [None, *map(pa.py_buffer, keys.buffers())]
+                pa.large_binary(), self._rows, [None, *map(pa.py_buffer, keys.sections())]
             )
         return SortedKeys(found, positions, self._codec, self._is_int, self._forget)
 

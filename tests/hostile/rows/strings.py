@@ -6,6 +6,11 @@ from tests.hostile.row import Row
 
 MEMORY = "done 53200 53400 54000"
 BIG = "repeat('x', <n> * 1000000)"
+LARGE_KEY = "repeat(md5(g::text), <n> * 31250)"
+HELD = (
+    "CREATE TEMP TABLE held (id int, s text UNIQUE)",
+    f"INSERT INTO held SELECT g, {LARGE_KEY} FROM generate_series(1, 2) g RETURNING id",
+)
 
 ROWS = (
     Row(name="repeat", sql=f"SELECT length({BIG})", short=200, full=1000, expect=MEMORY),
@@ -76,6 +81,27 @@ ROWS = (
     Row(name="blanks before a number", sql="SELECT (repeat(' ', <n> * 1000000) || '7')::int", short=5, full=250, answer="7", expect="done 53200 54000"),
     Row(name="a large key", sql="INSERT INTO held SELECT repeat(md5(g::text), <n> * 10000) FROM generate_series(1, 4) g",
         setup=("CREATE TEMP TABLE held (s text PRIMARY KEY)",), short=20, full=500, expect=MEMORY),
+    Row(name="large keys, one row at a time", sql=f"INSERT INTO held SELECT g, {LARGE_KEY} FROM generate_series(1, 4) g RETURNING id",
+        setup=("CREATE TEMP TABLE held (id int, s text UNIQUE)",), short=10, full=60, expect=MEMORY),
+    Row(name="large keys loaded", sql=f"INSERT INTO held SELECT g, {LARGE_KEY} FROM generate_series(1, 9) g",
+        setup=("DROP TABLE IF EXISTS held", "CREATE TABLE held (id int, s text UNIQUE)"), short=10, full=60, expect=MEMORY),
+    Row(name="a large key, looked up", sql=f"SELECT id FROM held WHERE s = (SELECT {LARGE_KEY} FROM (VALUES (2)) x(g))",
+        setup=HELD, short=10, full=60, expect=MEMORY, answer="2"),
+    Row(name="a large key that is there", sql=f"INSERT INTO held SELECT g, {LARGE_KEY} FROM (VALUES (2)) x(g)",
+        setup=HELD, short=10, full=60, expect="23505 53200"),
+    Row(name="a large key, ON CONFLICT", sql=f"INSERT INTO held SELECT g, {LARGE_KEY} FROM generate_series(2, 3) x(g) ON CONFLICT (s) DO UPDATE SET id = 7",
+        setup=HELD, short=10, full=60, expect=MEMORY),
+    Row(name="a large key, changed", sql="UPDATE held SET s = s || 'x' WHERE id = 2 RETURNING id; DELETE FROM held WHERE id = 1 RETURNING id",
+        setup=HELD, short=10, full=60, expect=MEMORY),
+    Row(name="a large key of bytes", sql=f"INSERT INTO held SELECT g, {LARGE_KEY}::bytea, 'x' FROM generate_series(1, 2) g RETURNING id",
+        setup=("CREATE TEMP TABLE held (id int, b bytea, s text, UNIQUE (s, b))",), short=10, full=60, expect=MEMORY),
+    Row(name="an index of large keys", sql="CREATE UNIQUE INDEX ON held (s); REINDEX TABLE held",
+        setup=("CREATE TEMP TABLE held (id int, s text)", f"INSERT INTO held SELECT g, {LARGE_KEY} FROM generate_series(1, 2) g RETURNING id"),
+        short=10, full=60, expect=MEMORY),
+    Row(name="a large array as a key", sql="INSERT INTO held SELECT 2, array_agg(x) FROM generate_series(2, <n> * 1000) x RETURNING id; "
+        "SELECT id FROM held WHERE a = (SELECT array_agg(x) FROM generate_series(2, <n> * 1000) x)",
+        setup=("CREATE TEMP TABLE held (id int, a int[] UNIQUE)", "INSERT INTO held SELECT 1, array_agg(x) FROM generate_series(1, <n> * 1000) x RETURNING id"),
+        short=200, full=500, expect=MEMORY),
     Row(name="a large advisory text", sql=f"SELECT hashtext({BIG}) IS NULL", short=1, full=250, expect=MEMORY),
     Row(name="a prepared statement's large value", sql="SELECT length($1::text || $1::text || $1::text)", values=(lambda n: "x" * (n * 1_000_000),),
         short=20, full=250, expect=MEMORY),

@@ -22,12 +22,13 @@ from hypothesis import strategies as st
 from tests.support.durable import run, two_column_spec
 from tests.support.physical import TYPES, P, name_of, same, values
 from tests.txn.durable.test_keycodec import compare_keys, in_range
-from txn import columns, huge_values, snapshot
+from txn import columns, huge_values, keycodec, snapshot
 from txn.columns import column_arrays, rows_to_table, to_python, value_getter
 from txn.errors import DamagedFile, MissingFile, UnknownFormat
 from txn.keycodec import KeyCodec
 from txn.mvcc.parts import PartState
 from txn.persist import part as part_module
+from txn.persist import sidecar as sidecar_module
 from txn.persist.blobfs import LocalBlob
 from txn.persist.checksum import write_blocks
 from txn.persist.location import inline
@@ -189,8 +190,17 @@ _KEYS = [
 ]
 
 
+@pytest.mark.parametrize("long", [False, True], ids=["short", "piece by piece"])
 @pytest.mark.parametrize("types", _KEYS, ids=lambda ts: "+".join(map(name_of, ts)))
-def test_sidecars_answer_as_brute_force_does(types: tuple[PhysicalType, ...], tmp_path: Path) -> None:
+def test_sidecars_answer_as_brute_force_does(
+    types: tuple[PhysicalType, ...], long: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if long:  # as keys of megabytes are, which are never copied
+        monkeypatch.setattr(sidecar_module, "LONG_VALUE", 0)
+        monkeypatch.setattr(sidecar_module, "LONG_KEY", 3)
+        monkeypatch.setattr(keycodec, "PIECE", 2)
+        monkeypatch.setattr(keycodec, "_CHUNK", 1)
+        monkeypatch.setattr(keycodec, "_ELEMENTS", 1)
     codec = KeyCodec(types)
     count = [0]
 
@@ -216,6 +226,7 @@ def test_sidecars_answer_as_brute_force_does(types: tuple[PhysicalType, ...], tm
             if None not in key:
                 wanted = [i for i, k in enumerate(keys) if compare_keys_nulls(types, k, key)]
                 assert sidecar.lookup(key) == wanted
+            assert b"".join(codec.pieces(key)) == codec.encode(key)
         width = data.draw(st.integers(0, len(types)))
         bounded = width < len(types)
         wanted_range = KeyRange(
