@@ -349,9 +349,7 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
         raise SqlError("42P03", f'cursor "{frame.values[variable.number]}" already in use')
     scroll = statement.scroll
     if variable.cursor is not None:
-        for number, piece in zip(variable.cursor.arguments, statement.arguments, strict=True):
-            value, type_ = await frame.value(piece)
-            await frame.store(number, value, type_)
+        await take_arguments(frame, variable.cursor, statement.arguments)
         outcome = await frame.opened(variable.cursor.query)
         scroll = variable.cursor.scroll
     elif statement.dynamic:
@@ -368,6 +366,16 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
         name = variable.name if variable.cursor is not None else cursors.free_name()
     made_cursor(frame, name, outcome, scroll=scroll)
     frame.values[variable.number] = name
+
+
+async def take_arguments(frame: Frame, cursor: tree.CursorQuery, arguments: Sequence[tree.Piece]) -> None:
+    """Give a bound cursor's parameters their values. That is a SELECT INTO: FOUND and ROW_COUNT are its own then, as in PostgreSQL."""
+    for number, piece in zip(cursor.arguments, arguments, strict=True):
+        value, type_ = await frame.value(piece)
+        await frame.store(number, value, type_)
+    if arguments:
+        frame.row_count = 1
+        frame.values[frame.body.routine.found] = True
 
 
 def made_cursor(

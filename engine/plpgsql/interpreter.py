@@ -346,9 +346,7 @@ class Interpreter:
         assert variable.cursor is not None
         if dynamic.is_open(frame, variable):
             raise SqlError("42P03", f'cursor "{frame.values[variable.number]}" already in use')
-        for number, piece in zip(variable.cursor.arguments, statement.arguments, strict=True):
-            value, type_ = await frame.value(piece)
-            await frame.store(number, value, type_)
+        await dynamic.take_arguments(frame, variable.cursor, statement.arguments)
         outcome = await frame.opened(variable.cursor.query)
         name = frame.values[variable.number] or variable.name
         cursor = dynamic.made_cursor(frame, name, outcome, loop=True)

@@ -272,6 +272,10 @@ CASES = (
         "UPDATE gp_t SET n = 1 WHERE id = 1 RETURNING id::gp_pos AS p INTO r;", "SELECT id::gp_pos AS p INTO r FROM gp_t WHERE false;",
     )),
     *(f"DECLARE r record; v gp_pos := 2; BEGIN r := {row}; RAISE NOTICE '% %', pg_typeof(r.f1), pg_typeof(r.f2); r.f1 := -1; END" for row in ("row(v, v + 1)", "row(1::gp_pos, 2)", "(SELECT row(v, 2))")),
+    # a cursor's arguments are the row of a SELECT INTO
+    *(f"DECLARE c CURSOR (k int) FOR SELECT id FROM gp_t WHERE id > k; n int; BEGIN PERFORM FROM gp_t WHERE false; {s} GET DIAGNOSTICS n = ROW_COUNT; RAISE NOTICE '% %', n, FOUND; END" for s in (
+        "OPEN c(1);", "OPEN c(9); FETCH c INTO n;", "FOR r IN c(3) LOOP GET DIAGNOSTICS n = ROW_COUNT; RAISE NOTICE '% %', n, FOUND; END LOOP;", "FOR r IN c(99) LOOP NULL; END LOOP;",
+    )),
     # RETURNING INTO ends behind the second row
     *(f"DECLARE n int; BEGIN {s} RETURNING gp_noticed(id) INTO n; EXCEPTION WHEN too_many_rows THEN GET DIAGNOSTICS n = ROW_COUNT; RAISE NOTICE '% % %', n, FOUND, SQLERRM; END" for s in (
         "UPDATE gp_t SET n = gp_noticed(id)", "DELETE FROM gp_t WHERE id > 0", "INSERT INTO gp_t SELECT gp_noticed(g) FROM generate_series(11, 15) g", "INSERT INTO gp_t (id) VALUES (gp_noticed(11)), (12), (gp_noticed(13))",
