@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from engine.connection.cursors import Cursors
 from engine.connection.portal import Cursor, Outcome, Rows
 from engine.connection.rows import ReadyRows
 from engine.plpgsql.extra_checks import tell_extra
-from engine.plpgsql.frame import Frame, check_planned, fails_planned, with_domains
+from engine.plpgsql.frame import Frame, check_planned, declared_columns, fails_planned, with_domains
 from engine.plpgsql.parts import type_of
 from engine.plpgsql.raising import shown
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
@@ -51,6 +51,7 @@ async def execute(
     *,
     fetched: bool = False,
     keeps: bool = False,
+    check: Callable[[Sequence[OutputColumn]], None] | None = None,
 ) -> tuple[Outcome, ast.Node] | None:
     """Run the text that an expression gives; returns the outcome of its last statement, and that statement; None where it has none.
 
@@ -87,6 +88,9 @@ async def execute(
         if fetched or values:
             with telling(words):
                 check_planned(frame, plan, values)
+        if check is not None and plan.columns is not None:
+            with telling(words):
+                check(declared_columns(plan.columns, plan.bound.declared))
         frame.sql = None if fetched else words
         try:
             outcome = await _run(frame, one, plan, oids, values, keeps=keeps, loops=fetched and not keeps)
@@ -178,10 +182,13 @@ def _bound_here(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, keeps: b
 
 
 async def query_of(
-    frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece]
+    frame: Frame,
+    piece: tree.Piece,
+    params: Sequence[tree.Piece],
+    check: Callable[[Sequence[OutputColumn]], None],
 ) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
-    """Run the text that an expression gives as a query. Raises as ``execute``; 42601 for what returns no rows."""
-    done = await execute(frame, piece, params)
+    """Run the text that an expression gives as a query, whose columns ``check`` has looked at. Raises as ``execute``; 42601 for what returns no rows."""
+    done = await execute(frame, piece, params, check=check)
     if done is None:
         raise SqlError("42601", "empty query does not return tuples")
     return rows_of(done[0])

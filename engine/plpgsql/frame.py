@@ -226,7 +226,7 @@ class Frame:
 
     def told(self, piece: Piece, columns: Sequence[OutputColumn]) -> tuple[OutputColumn, ...]:
         """Return the columns of a piece that has been run with the domains that clients are not told of."""
-        return _declared(columns, self.body.ready(piece, self.values).declared)
+        return declared_columns(columns, self.body.ready(piece, self.values).declared)
 
     async def run(self, piece: Piece, *, named: bool = True, enough: int | None = None) -> Outcome:
         """Run a piece as a statement, until it has an outcome, rows gathered, or ``enough`` of them. Raises what it raises; CONTEXT names it."""
@@ -243,9 +243,8 @@ class Frame:
 
         self.sql = piece.words if named else None
         try:
-            if named and first.checked < CUSTOM_PLANS:
-                first.checked += 1
-                check_planned(self, first.plan, first.values(self.values))
+            if named:
+                self.check_planned(piece)
             return await self.run_plan(plan, again, enough)
         except Exception as error:
             if named or fails_planned(first.plan, first.values(self.values), self.session):
@@ -253,6 +252,13 @@ class Frame:
             raise
         finally:
             self.sql = None
+
+    def check_planned(self, piece: Piece) -> None:
+        """Raise what PostgreSQL meets while it plans a piece for its parameters' values, as often as it surely does that."""
+        ready = self.body.ready(piece, self.values)
+        if ready.checked < CUSTOM_PLANS:
+            ready.checked += 1
+            check_planned(self, ready.plan, ready.values(self.values))
 
     async def run_plan(
         self, plan_of: Callable[[], tuple[Plan, Row]], again: Callable[[], None], enough: int | None = None
@@ -414,7 +420,7 @@ class Frame:
             )
 
 
-def _declared(columns: Sequence[OutputColumn], types: Sequence[SqlType]) -> tuple[OutputColumn, ...]:
+def declared_columns(columns: Sequence[OutputColumn], types: Sequence[SqlType]) -> tuple[OutputColumn, ...]:
     """Return columns with the types that they are declared of, where these are given."""
     if not types:
         return tuple(columns)
@@ -425,7 +431,7 @@ def with_domains(outcome: Outcome, types: Sequence[SqlType]) -> Outcome:
     """Return the outcome of a statement, whose columns may be declared of domains."""
     if not types or not isinstance(outcome, Rows):
         return outcome
-    return replace(outcome, columns=_declared(outcome.columns, types))
+    return replace(outcome, columns=declared_columns(outcome.columns, types))
 
 
 def _of_fields(value: Any, types: tuple[int, ...]) -> Any:

@@ -416,9 +416,16 @@ class Interpreter:
     async def _return_query(self, statement: tree.ReturnQuery) -> Signal | None:
         frame = self.frame
         if statement.dynamic:
-            columns, rows = await dynamic.query_of(frame, statement.query, statement.params)
+            columns, rows = await dynamic.query_of(
+                frame, statement.query, statement.params, lambda given: results.check_query(frame, given)
+            )
             await results.add_query(frame, columns, rows)
         else:
+            plan = frame.body.ready(statement.query, frame.values).plan
+            if plan.columns is not None:
+                with told(statement.query):
+                    frame.check_planned(statement.query)
+                    results.check_query(frame, frame.told(statement.query, plan.columns))
             columns, rows = dynamic.rows_of(await frame.run(statement.query))
             with told(statement.query):
                 await results.add_query(frame, frame.told(statement.query, columns), rows, domains=True)

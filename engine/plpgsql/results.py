@@ -186,6 +186,17 @@ def _whole_variable(frame: Frame, piece: tree.Piece) -> int | None:
     return found[0] if found is not None and found[1] == len(names) else None
 
 
+def check_query(frame: Frame, columns: Sequence[OutputColumn]) -> None:
+    """Raise SqlError 42804 where the query of RETURN QUERY has other columns than the function returns, before it runs; they say of what domains they are."""
+    message = "structure of query does not match function result type"
+    types = [column.type for column in columns]
+    row = None if frame.scalar is None else _row_under(frame, frame.scalar)
+    if row is not None:
+        _compare([column.declared for column in row.live], types, message, domains=True)
+    else:
+        _check(frame, types, message, domains=True)
+
+
 async def add_query(
     frame: Frame, columns: Sequence[OutputColumn], rows: Sequence[Row], *, domains: bool = False
 ) -> None:

@@ -317,6 +317,8 @@ CREATE FUNCTION gp_noted() RETURNS void LANGUAGE sql AS $$ DROP TABLE IF EXISTS 
 CREATE FUNCTION gp_over() RETURNS SETOF int LANGUAGE plpgsql AS $$ DECLARE r gp_pos := 3; BEGIN RETURN QUERY SELECT r; END $$;
 CREATE FUNCTION gp_under() RETURNS SETOF gp_pos LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT id FROM gp_t; END $$;
 CREATE FUNCTION gp_both_of() RETURNS TABLE (a gp_pos, b int) LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT 1::gp_pos, 2; RETURN QUERY SELECT 1, 2; END $$;
+CREATE FUNCTION gp_asked(v int) RETURNS TABLE (a int, b text) LANGUAGE plpgsql AS $$ BEGIN IF v = 1 THEN RETURN QUERY SELECT gp_noticed(1)::numeric, 'x'; ELSIF v = 2 THEN
+ RETURN QUERY EXECUTE 'SELECT gp_noticed($1), 1.5' USING v; ELSIF v = 3 THEN RETURN QUERY SELECT gp_noticed(1); ELSIF v = 4 THEN RETURN QUERY SELECT gp_noticed(1), 'x'; ELSE RETURN QUERY EXECUTE 'SELECT gp_noticed($1)' USING v; END IF; END $$;
 CREATE FUNCTION gp_made() RETURNS record LANGUAGE plpgsql AS $$ DECLARE c char(13) := 'a'; v varchar(3) := 'b'; n numeric(5,2) := 1; BEGIN RETURN row(c, v, n); END $$;
 CREATE FUNCTION gp_held() RETURNS record LANGUAGE plpgsql AS $$ DECLARE c char(13) := 'a'; q record; r record; BEGIN SELECT c AS c, '{a}'::varchar(4)[] INTO q; r := q; RETURN r; END $$;
 CREATE FUNCTION gp_each() RETURNS SETOF record LANGUAGE plpgsql AS $$ DECLARE v char(4) := 'x'; BEGIN RETURN NEXT row(v, 1); RETURN NEXT row('a'::char(2), 1); END $$;
@@ -336,6 +338,7 @@ CALLS = (
     "SELECT gp_left()",
     *(f"SELECT {f}(5::gp_pos, {v})" for f in ("gp_same", "gp_given") for v in (7, -7)),
     "SELECT *, pg_typeof(one), pg_typeof(two) FROM gp_pair(5::gp_pos)",
+    *(f"SELECT * FROM gp_asked({v})" for v in (1, 2, 3, 4, 5)),
     "SELECT n + 1/(id - 2) FROM gp_t WHERE id = 2",
     "SELECT NULL::int + nextval('gp_drawn'), n + nextval('gp_drawn'), currval('gp_drawn') FROM gp_t ORDER BY id",
     "SELECT id, a[1/(id - 2)] FROM gp_t WHERE a IS NULL",
