@@ -17,7 +17,7 @@ from txn.mvcc.hotlog import IN_PART
 from txn.mvcc.keys import KeyMaker
 from txn.mvcc.many_keys import is_long
 from txn.mvcc.version import Version, at
-from txn.slices import LOOK, SLICE_S
+from txn.slices import SLICE_S
 from txn.types import Row, RowId
 
 VACUUM_ROWS: Final = 500
@@ -29,19 +29,14 @@ VACUUM_ENTRIES: Final = 1000
 def drop_some(garbage: Garbage, watermark: int) -> None:
     """Work off the queue's first entries up to ``watermark``, as many as one turn of the loop has time for."""
     left, ends = VACUUM_ENTRIES, perf_counter() + SLICE_S
-    for count in range(1, VACUUM_ROWS + 1):
+    for _ in range(VACUUM_ROWS):
         if left <= 0 or not garbage or garbage[0][0] > watermark:
             break
         _ts, generation, row_id, newer = garbage.popleft()
         left -= 1 + len(generation.indexes)
         vacuum(generation, row_id, newer, watermark)
-        if (has_many_keys(generation) or not count % LOOK) and perf_counter() > ends:
+        if perf_counter() > ends:
             break
-
-
-def has_many_keys(generation: Generation) -> bool:
-    """Tell whether a row may have many keys in an index."""
-    return any(index.make.long is not None for index in generation.indexes.values())
 
 
 def unlink(version: Version) -> Version | None:
@@ -70,7 +65,11 @@ def vacuum(generation: Generation, row_id: RowId, newer: Version, watermark: int
 def _same_keys(generation: Generation, newer: Version, older: Version) -> bool:
     """Tell whether two versions have equal keys in every index: then dropping one frees no index entry."""
     a, b = generation.padded(newer.values or ()), generation.padded(older.values or ())
-    return all(_same(i.make, a, b) for i in generation.indexes.values())
+    for index in generation.indexes.values():
+        make = index.make
+        if not (make.of_row(a) == make.of_row(b) if make.long is None else _same(make, a, b)):
+            return False
+    return True
 
 
 def _same(make: KeyMaker, a: Row, b: Row) -> bool:
