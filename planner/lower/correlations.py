@@ -108,8 +108,6 @@ class _DuckDB:
     def _refuses(self, node: Any, depth: int, inside: bool) -> bool:
         if _is_outward(node, depth):
             return inside
-        if depth and _is_tested_inside(node) and any(self._refuses(x, depth, True) for x in node.lefts):
-            return True
         if isinstance(node, q.QueryBase):
             inside = inside or depth > 0 or not isinstance(node, q.Select) or _is_delicate(node)
             depth += 1
@@ -125,15 +123,6 @@ class _DuckDB:
             if isinstance(r, q.SubqueryRange) and r.lateral and ranges_of(r)
         }
         return any(_misplaced(item, select, reading) for item in select.from_ if isinstance(item, q.Join))
-
-
-def _is_tested_inside(node: Any) -> bool:
-    """Return whether a sub-select's comparison is written into it (``sublinks``), so that what it compares is read from a query further in."""
-    return (
-        isinstance(node, q.SubLink)
-        and node.kind in (q.SubLinkKind.ANY, q.SubLinkKind.ALL)
-        and not is_plain_in(node)
-    )
 
 
 def _is_delicate(select: q.Select) -> bool:

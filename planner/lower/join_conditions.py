@@ -27,10 +27,9 @@ from planner.lower.dependent import (
     output,
 )
 from planner.lower.from_items import BOOL, as_range, conjunction, ranges_in, ranges_of, same, terms
-from planner.rewrite import shift_levels, shift_query
+from planner.lower.quantified import as_exists, can_be_exists
+from planner.rewrite import shift_query
 from planner.walk import children, walk
-
-_NULL = q.Const(type=BOOL, value=None)
 
 
 def settled(select: q.Select, engine: Correlations) -> q.Select:
@@ -108,7 +107,9 @@ class _Work:
             term, link = found
             rest = [t for t in terms(join.on) if t is not term]
             if link.kind in (q.SubLinkKind.ANY, q.SubLinkKind.ALL):
-                join = replace(join, on=conjunction((*rest, _put(term, link, _by_exists(link)))))
+                if not can_be_exists(link):
+                    raise Unsuited
+                join = replace(join, on=conjunction((*rest, _put(term, link, as_exists(link)))))
             else:
                 join = self._joined(join, rest, term, link)
 
@@ -199,51 +200,3 @@ def _var(range_: q.SubqueryRange, index: int, attnum: int) -> q.Var:
 def _put(term: q.Expr, link: q.SubLink, value: q.Expr) -> q.Expr:
     made: q.Expr = map_at(term, 0, lambda node, depth: value if depth == 0 and node is link else None)
     return made
-
-
-def _by_exists(link: q.SubLink) -> q.Expr:
-    """Return ``x op ANY (sub-select)`` and its kin by EXISTS, with their NULLs."""
-    if any(isinstance(n, q.SubLink) for left in link.lefts for n in walk(left)):
-        raise Unsuited
-    rows = as_range(shift_query(link.query, 1), "r")
-
-    def exists(test: q.Expr) -> q.Expr:
-        targets = (q.Target(expr=q.Const(type=BOOL, value=True), name="found"),)
-        asked = q.Select(
-            targets=targets, columns=output(targets), ranges=(rows,), from_=(q.RangeRef(range=0),), where=test
-        )  # fmt: skip
-        return q.SubLink(type=BOOL, kind=q.SubLinkKind.EXISTS, query=asked)
-
-    def boolean(kind: Any, *args: q.Expr) -> q.Expr:
-        return q.BoolExpr(type=BOOL, kind=kind, args=args)
-
-    test = _test(link, rows)
-    unknown = exists(q.NullTest(type=BOOL, arg=test))
-    if link.kind is q.SubLinkKind.ANY:
-        return boolean("or", exists(test), boolean("and", unknown, _NULL))
-    refuted = exists(boolean("not", test))
-    return boolean("and", boolean("not", refuted), boolean("or", boolean("not", unknown), _NULL))
-
-
-def _test(link: q.SubLink, rows: q.SubqueryRange) -> q.Expr:
-    """Return the comparison with a row of the sub-select, which is range 0 of a query inside."""
-
-    def filled(node: Any, depth: int) -> Any:
-        return _var(rows, 0, node.attnum) if isinstance(node, q.Var) and node.range == -1 else None
-
-    rights: list[q.Expr] = [_var(rows, 0, n) for n in range(1, len(link.lefts) + 1)]
-    for n, cast in enumerate(link.casts):
-        rights[n] = map_at(cast, 0, filled)
-    lefts = [shift_levels(left, 1) for left in link.lefts]
-    if link.row_kind:
-        return q.RowCompare(
-            type=BOOL, kind=link.row_kind, lefts=tuple(lefts), rights=tuple(rights), lt_procs=link.procs,
-            eq_procs=link.eq_procs,
-        )  # fmt: skip
-    tests = [
-        q.OpExpr(type=BOOL, op=op, proc=proc, args=pair)
-        for op, proc, pair in zip(link.ops, link.procs, zip(lefts, rights, strict=True), strict=True)
-    ]
-    if len(tests) == 1:
-        return tests[0]
-    return q.BoolExpr(type=BOOL, kind="or" if link.join_or else "and", args=tuple(tests))

@@ -37,6 +37,7 @@ from planner.lower.dependent import (
 from planner.lower.from_items import BOOL, as_range, chained, conjunction, ranges_in, ranges_of, same, terms
 from planner.lower.grafting import Grafting, equalities
 from planner.lower.hoisting import MADE, hoisted
+from planner.lower.quantified import written_as_exists
 from planner.rewrite import replace_children, shift_levels, shift_query
 from planner.walk import children, walk
 
@@ -47,7 +48,7 @@ def unnest(query: q.QueryExpr, engine: Correlations) -> q.QueryExpr:
         isinstance(n, q.SubLink) or (isinstance(n, q.SubqueryRange) and n.lateral) for n in walk(query)
     ):
         return query
-    return hoisted(_unnested(query, engine))
+    return hoisted(_unnested(written_as_exists(query), engine))
 
 
 def remaining(query: q.QueryExpr, engine: Correlations) -> str:
