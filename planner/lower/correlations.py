@@ -35,6 +35,8 @@ class Correlations(Protocol):
 
     named: str
     """What it refuses, for the message of 0A000."""
+    is_asked_by_exists: bool
+    """Whether comparisons with ANY and ALL are to be EXISTS in the tree, in conditions of joins, too; Spark takes EXISTS in fewer places."""
 
     def refuses(self, query: q.QueryExpr) -> bool:
         """Return whether a sub-query is not taken for where it reads the query around it."""
@@ -57,6 +59,7 @@ def _is_outer_join(node: Any) -> bool:
 
 
 class _Spark:
+    is_asked_by_exists = False
     named = (
         "a sub-query that reads the query around it inside an aggregate, a window, VALUES, WITH, an outer join or a "
         "sub-select of its own"
@@ -100,6 +103,7 @@ class _Spark:
 
 
 class _DuckDB:
+    is_asked_by_exists = True
     named = "a sub-query that reads the query around it from below a set operation, grouping sets, a window, an outer join or another sub-query"
 
     def refuses(self, query: q.QueryExpr) -> bool:
@@ -114,7 +118,7 @@ class _DuckDB:
         return any(self._refuses(child, depth, inside) for child in children(node))
 
     def takes_in_join(self, join: q.Join, term: q.Expr, link: q.SubLink) -> bool:
-        return join.kind is not q.JoinKind.FULL and not self.refuses(link.query)
+        return join.kind in (q.JoinKind.INNER, q.JoinKind.LEFT) and not self.refuses(link.query)
 
     def refuses_place(self, select: q.Select) -> bool:
         reading = {

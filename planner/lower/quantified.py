@@ -23,23 +23,25 @@ _NULL = q.Const(type=BOOL, value=None)
 _FOUND = (q.Target(expr=q.Const(type=BOOL, value=True), name="found"),)
 
 
-def written_as_exists(node: Any) -> Any:
-    """Return a tree with EXISTS for comparisons with ANY and ALL that read a query around their own, but for plain IN."""
+def written_as_exists(node: Any, *, every: bool) -> Any:
+    """Return a tree with EXISTS for comparisons with ANY and ALL, but for plain IN; ``every``: not only of those that read a query around their own."""
     if isinstance(node, q.Select) and node.where is not None:
-        found = [as_exists(term, truth=True) if _is_meant(term) else term for term in terms(node.where)]
+        found = [
+            as_exists(term, truth=True) if _is_meant(term, every) else term for term in terms(node.where)
+        ]
         node = replace(node, where=conjunction(found))
-    elif _is_meant(node):
+    elif _is_meant(node, every):
         node = as_exists(node)
-    return replace_children(node, written_as_exists)
+    return replace_children(node, lambda child: written_as_exists(child, every=every))
 
 
-def _is_meant(node: Any) -> TypeGuard[q.SubLink]:
+def _is_meant(node: Any, every: bool) -> TypeGuard[q.SubLink]:
     return (
         isinstance(node, q.SubLink)
         and node.kind in (q.SubLinkKind.ANY, q.SubLinkKind.ALL)
         and not is_plain_in(node)
         and can_be_exists(node)
-        and (_reads_outside(node.query, 0) or any(_reads_outside(left, 1) for left in node.lefts))
+        and (every or _reads_outside(node.query, 0) or any(_reads_outside(left, 1) for left in node.lefts))
     )
 
 

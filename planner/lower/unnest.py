@@ -48,7 +48,7 @@ def unnest(query: q.QueryExpr, engine: Correlations) -> q.QueryExpr:
         isinstance(n, q.SubLink) or (isinstance(n, q.SubqueryRange) and n.lateral) for n in walk(query)
     ):
         return query
-    return hoisted(_unnested(written_as_exists(query), engine))
+    return hoisted(_unnested(written_as_exists(query, every=engine.is_asked_by_exists), engine))
 
 
 def remaining(query: q.QueryExpr, engine: Correlations) -> str:
