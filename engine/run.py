@@ -71,6 +71,7 @@ from planner import statements as st
 from planner.errors import SqlError
 from planner.evaluate import compile_row
 from planner.query import OutputColumn
+from txn.api import Transaction
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -361,7 +362,10 @@ async def _query(
     result: ReadyRows | RowStream
     if statement.fetched:
         session.view.use(plan)
-        result = begun_later(statement.query.columns, partial(_begun, session, plan, statement, params))
+        result = begun_later(
+            statement.query.columns,
+            partial(_begun, session, plan, statement, params, session.block.ensure_txn()),
+        )
         return Rows(plan.columns or statement.query.columns, result)
     ctx = context(session, plan, params)
     if session.derived.verifies:
@@ -383,13 +387,17 @@ async def _begun(
     plan: Plan,
     statement: st.QueryStatement | st.DeclareCursor,
     params: tuple[Any, ...],
+    txn: Transaction,
     wanted: Wanted,
 ) -> Result:
-    """Begin the query of a cursor or loop, whose first row is asked for; where it locks rows all of them are locked then."""
+    """Begin the query of a cursor or loop, whose first row is asked for; where it locks rows all of them are locked then.
+
+    ``txn``: in which it was opened; a block that reads several timelines may be in another by now.
+    """
     reruns = 0
     while True:
         ctx = context(session, plan, params)
-        ctx.wanted = wanted
+        ctx.txn, ctx.wanted = txn, wanted
         try:
             result = await run_query(session, plan, "query", statement.query, ctx)
             if not plan.locking:
@@ -414,7 +422,10 @@ async def _declare(
     shown = statement.shown
     result: ReadyRows | RowStream
     if not plan.locking:
-        result = begun_later(statement.query.columns, partial(_begun, session, plan, statement, params))
+        result = begun_later(
+            statement.query.columns,
+            partial(_begun, session, plan, statement, params, session.block.ensure_txn()),
+        )
     else:
         found = await run_query(session, plan, "query", statement.query, context(session, plan, params))
         rows = await collect(session, found)

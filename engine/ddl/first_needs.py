@@ -194,10 +194,14 @@ FIRST: Final[Mapping[type[ast.Node], Callable[[FirstNeeds, Any], None]]] = {
 }  # fmt: skip
 
 
+_BEFORE_RIGHTS: Final = ("42501", "3F000")
+"""Rights that binding has asked for; and where something would be made is looked for first in PostgreSQL, too."""
+
+
 def refuse_strangers(session: Session, node: ast.Node, error: SqlError, bind: Bind) -> None:
     """Raise SqlError 42501 in place of ``error``, with which a statement could not be bound, where PostgreSQL asks for a right first."""
     ask = FIRST.get(type(node))
-    if ask is None or error.sqlstate == "42501" or error.ends_statement:
+    if ask is None or error.sqlstate in _BEFORE_RIGHTS or error.ends_statement:
         return
     try:
         ask(FirstNeeds(session, bind), node)

@@ -95,14 +95,18 @@ def test_a_wrong_statement_is_explained_as_postgresql_does(
     assert client.run("SELECT count(*) FROM bad").rows == [("1",)]
 
 
-@pytest.mark.parametrize("value", ["'NaN', 1", "'1', 1e40", "1, 12345678901234567890123456789012345678901"])
-def test_a_numeric_that_cannot_be_kept_is_refused_when_it_is_stored(client: FieldsClient, value: str) -> None:
+@pytest.mark.parametrize("value", ["1000, 1", "'Infinity', 1", "1e40, 1"])
+def test_a_numeric_that_a_column_cannot_hold_is_refused_when_it_is_stored(
+    client: FieldsClient, value: str
+) -> None:
     client.run("CREATE TEMP TABLE amounts (a numeric(5,2), b numeric)")
-    client.run("INSERT INTO amounts VALUES (1, 'NaN'), (2, 99999999999999999999999999999999999999)")
+    client.run(
+        "INSERT INTO amounts VALUES (1, 'NaN'), (2, 99999999999999999999999999999999999999), ('NaN', 1e40)"
+    )
     assert client.fails(f"INSERT INTO amounts VALUES ({value})")["sqlstate"] == "22003"
-    assert client.fails("UPDATE amounts SET a = 'NaN'")["sqlstate"] == "22003"
+    assert client.fails("UPDATE amounts SET a = '-Infinity'")["sqlstate"] == "22003"
     client.run("CHECKPOINT")
-    assert client.run("SELECT a FROM amounts ORDER BY a").rows == [("1.00",), ("2.00",)]
+    assert client.run("SELECT a FROM amounts ORDER BY a").rows == [("1.00",), ("2.00",), ("NaN",)]
 
 
 def test_after_an_error_a_block_takes_nothing_but_its_end(client: FieldsClient) -> None:

@@ -130,7 +130,6 @@ def test_a_dropped_function_cannot_be_called_by_what_was_prepared(server: Server
     [
         ("CREATE FUNCTION n() RETURNS int LANGUAGE c AS 'n'", "LANGUAGE c"),
         ("CREATE FUNCTION n() RETURNS void BEGIN ATOMIC INSERT INTO nt VALUES (DEFAULT); END", "INSERT of DEFAULT in BEGIN ATOMIC"),
-        ("CREATE FUNCTION n() RETURNS void BEGIN ATOMIC INSERT INTO nt VALUES (1) ON CONFLICT DO NOTHING; END", "INSERT with ON CONFLICT in BEGIN ATOMIC"),
         ("DECLARE c CURSOR WITH HOLD FOR SELECT n_wipe()", "a function that changes data in a cursor"),
         ("COPY (SELECT n_wipe()) TO STDOUT", "a function that changes data in COPY"),
     ],
