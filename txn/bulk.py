@@ -309,6 +309,8 @@ async def _check(
     overwritten = tuple(view.own.rows) if view.own is not None else ()
     hiding = [part.hiding(INFINITY) for part in old_parts]
 
+    stopped = False
+
     def compare() -> Key | None:
         new = [Run(part.file.sorted_keys(definition.index)) for part in new_parts]
         old: list[Run] = []
@@ -317,9 +319,12 @@ async def _check(
             if not definition.nulls_distinct or any(ranges_meet(keys, run.sorted) for run in new):
                 replaced = [p for row_id in overwritten for p in part.file.positions(row_id)]
                 old.append(Run(keys, dead(), replaced))
-        return first_duplicate([*new, *old], definition)
+        return first_duplicate([*new, *old], definition, stopped=lambda: stopped)
 
-    duplicate = await txn.core.offload(compare)
+    try:
+        duplicate = await txn.core.offload(compare)
+    finally:
+        stopped = True
     if duplicate is not None:
         raise DuplicateKey(view.shard, definition.index, duplicate)
     await _check_hot(view, definition, hot, new_parts)

@@ -31,6 +31,9 @@ WINDOW_BYTES: Final = 48 << 20
 LONG_BYTES: Final = 16 << 10
 """Keys of so many bytes on average are compared by digests, which are made where the keys lie."""
 
+_PIECE: Final = 1 << 20
+_HEAD: Final = 1 << 10
+
 
 def first_duplicate(
     runs: Sequence[Run],
@@ -62,30 +65,54 @@ def first_duplicate(
 def _first_long(runs: Sequence[Run], definition: ShardIndex, stopped: Callable[[], bool]) -> Key | None:
     """As ``first_duplicate``, of keys that are long: none of them is copied but those that are there twice."""
     seen: set[bytes] = set()
-    lowest: bytes | None = None
+    lowest: memoryview | None = None
+    repeated: Key | None = None
     for run in runs:
         for key in run.each():
             if stopped():
                 return None
-            digest = sha256(key).digest()
+            digest = _digest(key, stopped)
+            if digest is None:
+                return None
             if digest not in seen:
                 seen.add(digest)
-            elif lowest is None or key != lowest:
-                found = bytes(key)
-                nulls = definition.nulls_distinct and None in run.sorted.decode(found)
-                if not nulls and (lowest is None or found < lowest):
-                    lowest = found
+            elif lowest is None or _before(key, lowest):
+                values = run.sorted.decode(key)
+                if not (definition.nulls_distinct and None in values):
+                    lowest, repeated = key, values
         run.sorted.forget()
-    return None if lowest is None else runs[0].sorted.decode(lowest)
+    return repeated
+
+
+def _digest(key: memoryview, stopped: Callable[[], bool]) -> bytes | None:
+    """Return a digest of a key; None if it is not wanted any more."""
+    made = sha256()
+    for at in range(0, len(key), _PIECE):
+        if stopped():
+            return None
+        made.update(key[at : at + _PIECE])  # without the interpreter
+    return made.digest()
+
+
+def _before(one: memoryview, other: memoryview) -> bool:
+    """Tell whether a key comes before another; a piece of each is copied at a time."""
+    for at in range(0, min(len(one), len(other)), _PIECE):
+        a, b = bytes(one[at : at + _PIECE]), bytes(other[at : at + _PIECE])
+        if a != b:
+            return a < b
+    return len(one) < len(other)
 
 
 def ranges_meet(one: SortedKeys, other: SortedKeys) -> bool:
     """Return whether the ranges of two parts' keys have anything in common; NULLs of integers count as such."""
     if not len(one.keys) or not len(other.keys):
         return False
-    return bool(
-        one.keys[0].as_py() <= other.keys[-1].as_py() and other.keys[0].as_py() <= one.keys[-1].as_py()
-    )
+    return _low_enough(one.keys, other.keys) and _low_enough(other.keys, one.keys)
+
+
+def _low_enough(keys: Any, others: Any) -> bool:
+    """Tell whether the first one of some keys is not above the last one of others: Arrow compares them where they lie, and an item (``keys[0]``) would be a copy."""
+    return bool(pc.less_equal(keys.slice(0, 1), others.slice(len(others) - 1, 1))[0].as_py())
 
 
 class Run:
@@ -100,9 +127,13 @@ class Run:
             self._dead = extra if ended is None else pa.concat_arrays([ended, extra])
 
     def first(self) -> tuple[bool, Any]:
-        """Return what to order runs by."""
+        """Return what to order runs by; of a key of bytes its beginning, by which most are told apart."""
         keys = self.sorted.keys
-        return (False, keys[0].as_py()) if len(keys) else (True, 0)
+        if not len(keys):
+            return (True, 0)
+        if self.sorted.is_int:
+            return (False, keys[0].as_py())
+        return (False, bytes((next(views_of(keys.slice(0, 1))) or b"")[:_HEAD]))
 
     def live(self, start: int, stop: int) -> Any:
         """Return the keys of slots ``start .. stop - 1`` that count."""
@@ -189,5 +220,5 @@ def _repeated(keys: Any) -> Iterator[Any]:
     following = keys.slice(1)
     same = pc.equal(keys.slice(0, len(keys) - 1), following)
     if pc.any(same).as_py():
-        for key in following.filter(same):
-            yield key.as_py()
+        found = following.filter(same)
+        yield from found.to_pylist() if pa.types.is_integer(found.type) else views_of(found)

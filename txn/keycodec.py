@@ -42,6 +42,7 @@ from txn.columns import (
     without_tail,
 )
 from txn.exact import is_long
+from txn.huge_values import python_of
 from txn.types import Key, KeyRange, PhysicalType, bounded
 
 NULL = b"\x02"
@@ -53,6 +54,8 @@ _LOW = 1 << 31
 _DAY_US = 86_400_000_000
 _MONTH_US = 30 * _DAY_US
 _CUT = frozenset(("text", "bytes", "tailed"))
+_OPEN = frozenset(("decimal", "numeric", "list"))
+_WIDTH = 16  # bytes of a value of another kind, at most
 PIECE = 1 << 16  # characters or bytes of a key that is made piece by piece
 _ELEMENTS = 512  # elements likewise
 _CHUNK = 4096  # rows encoded in Python between two chances for other threads
@@ -243,6 +246,40 @@ def _to_text(data: bytes, at: int) -> tuple[str, int]:
     return value.decode("utf-8", "surrogatepass"), end
 
 
+def _long_value(kind: str, data: memoryview, at: int) -> tuple[Any, int]:
+    """Return the text, or the bytes, whose encoding begins at ``at``, and where that ends."""
+    parts: list[memoryview] = []
+    found = start = at
+    while True:
+        piece = bytes(data[found : found + PIECE])
+        zero = piece.find(b"\x00")
+        if zero < 0:
+            found += len(piece)
+            continue
+        found += zero
+        if bytes(data[found + 1 : found + 2]) != b"\xff":
+            break
+        parts.append(data[start : found + 1])
+        found += 2
+        start = found
+    parts.append(data[start:found])
+    whole = parts[0]
+    if len(parts) > 1 or kind == "tailed":
+        joined = bytearray()
+        for part in parts:
+            for begin in range(0, len(part), PIECE):
+                joined += part[begin : begin + PIECE]
+        if kind == "tailed":
+            joined += NO_TAIL
+        whole = memoryview(joined)
+    making = python_of(whole, kind == "text")
+    while True:
+        try:
+            next(making)
+        except StopIteration as made:
+            return made.value, found + 1
+
+
 def _to_interval(data: bytes) -> tuple[int, int, int]:
     return 0, 0, int.from_bytes(data, "big") - (1 << 127)
 
@@ -357,6 +394,23 @@ class KeyCodec:
                 value, at = decoder(data, at + 1)
             else:
                 at += 1
+            out.append(value)
+        return tuple(out)
+
+    def decode_long(self, data: memoryview) -> Key:
+        """As ``decode``, of a key that may be megabytes, read where it lies: no step of it is long. Runs in a thread."""
+        at = 0
+        out = []
+        for decoder, type_ in zip(self._decoders, self.types, strict=True):
+            value = None
+            at += 1
+            if data[at - 1] == 1:
+                if type_.kind in _CUT:
+                    value, at = _long_value(type_.kind, data, at)
+                else:
+                    width = _WIDTH if type_.kind not in _OPEN else len(data)
+                    value, size = decoder(bytes(data[at : at + width]), 0)
+                    at += size
             out.append(value)
         return tuple(out)
 

@@ -16,6 +16,7 @@ from engine.connection.kept_rows import KEPT_BYTES, KeptRows
 from engine.connection.portal import Cursor, Portal, RowReader, Rows
 from engine.connection.rows import RowBatch, RowTuple
 from pgwire.codecs.sizes import measure_of, row_bytes
+from pgwire.give_way import openly
 from planner.errors import SqlError
 from planner.scrolling import scrolls_back
 from planner.statements import CursorKey, DeclareCursor, DeclareSubscribe, Fetch, QueryStatement
@@ -269,7 +270,7 @@ class Cursors:
             if rows is None:
                 break
             cursor.kept.extend(rows)
-            size += sum(map(row_bytes, rows))
+            size += openly(lambda some: sum(map(row_bytes, some)), rows)
         taken = cursor.kept[:most]
         del cursor.kept[:most]
         cursor.position += len(taken)

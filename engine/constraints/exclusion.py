@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from engine.eager import settle
 from engine.transaction.conflicts import key_word
+from engine.transaction.shown_values import shown_value
 from engine.writes.shape import table_layout
-from pgwire.codecs.registry import text_output
 from pgwire.give_way import between, openly
 from pgwire.long_values import in_order
 from planner.bind import bind_check
@@ -136,7 +136,7 @@ class Exclusion:
             key_word(session.catalog, self.relation, self.index, place) for place in range(len(columns))
         )
         values = ", ".join(
-            text_output(column.type.oid, value, session.codec_settings)
+            shown_value(column.type.oid, value, session.codec_settings)
             for column, value in zip(columns, key, strict=True)
         )
         return f"({names})=({values})"

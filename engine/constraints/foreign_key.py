@@ -24,7 +24,7 @@ from engine.catalog.physical import physical_type
 from engine.constraints.references import Reference, references_above, references_to, topmost
 from engine.constraints.values import NO_SUCH_VALUE, Convert, assigner, converter
 from engine.eager import settle
-from pgwire.codecs.registry import text_output
+from engine.transaction.shown_values import shown_value
 from pgwire.give_way import PACE, between
 from pgwire.release import let_go
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
@@ -409,7 +409,7 @@ def _key_text(relation: RelationDef, positions: Sequence[int], values: Key, sess
         return ""
     names = ", ".join(relation.columns[i].name for i in positions)
     shown = [
-        "null" if v is None else text_output(relation.columns[i].type.oid, v, session.codec_settings)
+        shown_value(relation.columns[i].type.oid, v, session.codec_settings)
         for i, v in zip(positions, values, strict=True)
     ]
     return f"({names})=({', '.join(shown)}) "

@@ -21,7 +21,8 @@ from typing import Final
 from engine.catalog.index_parts import part_of
 from engine.catalog.tids import block_and_position, tid_of
 from engine.large_objects.shards import NAMES
-from pgwire.codecs.registry import CodecSettings, text_output
+from engine.transaction.shown_values import shown_value
+from pgwire.codecs.registry import CodecSettings
 from planner.builtins.named_constants import with_names
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.deparse import Reader, index_key_text
@@ -103,10 +104,7 @@ def _named(catalog: Catalog, relation: RelationDef, index: IndexDef, key: Key) -
         types = [element_of(types[0]) or INT8]
     elif not index.by_value:  # the node that ranges stand under
         types = [BYTEA]
-    values = [
-        "null" if value is None else text_output(type_, value, _CANONICAL)
-        for type_, value in zip(types, key, strict=True)
-    ]
+    values = [shown_value(type_, value, _CANONICAL) for type_, value in zip(types, key, strict=True)]
     return [key_word(catalog, relation, index, i) for i in range(len(columns))], values
 
 

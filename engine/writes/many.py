@@ -74,7 +74,8 @@ async def few_or_more(session: Session, result: Result) -> tuple[Sequence[Row], 
     size = 0
     async for some in pieces:
         first += some
-        size += sum(map(row_bytes, (some[0], some[-1]))) * len(some) // 2 if some else 0
+        size += openly(row_bytes, some[0]) if some else 0
+        size += openly(row_bytes, some[-1]) * (len(some) - 1) if len(some) > 1 else 0
         pause()
         if len(first) > BULK_ROWS or size > FEW_BYTES:
             return (), _joined(first, pieces)

@@ -396,7 +396,7 @@ async def _insert_pieces(
     size = 0
     async for some in pieces:
         waiting += openly(base.complete, some, env)
-        size += sum(map(row_bytes, some)) + len(some) * STAGED_BYTES // 4
+        size += openly(lambda rows: sum(map(row_bytes, rows)), some) + len(some) * STAGED_BYTES // 4
         if size > spilling.limit:
             await insert()
             size = 0

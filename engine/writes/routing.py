@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.transaction.shown_values import shown_value
 from engine.writes.shape import Shown, TableShape, runnable_check, table_layout
-from pgwire.codecs.registry import text_output
 from planner.bind.partition import partition_check, shown_key
 from planner.builtins.system_definitions import reader_of
 from planner.catalog import RelationDef
@@ -67,7 +67,7 @@ def _nowhere(session: Session, table: RelationDef, key: Row) -> SqlError:
     if shown is None or all(attnum in shown for attnum in made.attnums):
         names = shown_key(table, reader_of(session))
         values = [
-            "null" if value is None else text_output(type_.oid, value, session.codec_settings)
+            shown_value(type_.oid, value, session.codec_settings)
             for value, type_ in zip(key, made.types, strict=True)
         ]
         detail = f"Partition key of the failing row contains ({', '.join(names)}) = ({', '.join(values)})."

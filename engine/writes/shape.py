@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pgwire.codecs.registry import text_output
+from engine.transaction.shown_values import shown_value
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.sizes import is_bounded
 from pgwire.codecs.system import RecordValue
@@ -267,7 +267,7 @@ class TableShape:
             if oid in NAMED and session is not None:
                 text = named_output(session, oid, value)
             else:
-                text = text_output(oid, value, self.settings)
+                text = shown_value(oid, value, self.settings)
             cut = text.encode()[:DETAIL_VALUE_CHARS].decode("utf-8", "ignore")
             shown.append(text if len(cut) == len(text) else cut + "...")
         if attnums is not None and not names:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pgwire.codecs.sizes import row_bytes
+from pgwire.give_way import openly
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Spilling:
             self._seen = now  # a statement within may have spilled its own
             return False
         _, rows = txn.written_since(now - 1, 1)
-        self._bytes += count * (STAGED_BYTES + (row_bytes(rows[0]) if rows and rows[0] else 0))
+        self._bytes += count * (STAGED_BYTES + (openly(row_bytes, rows[0]) if rows and rows[0] else 0))
         self._seen = now
         return self._bytes >= self.limit
 

@@ -8,13 +8,14 @@ numbers, dates, booleans …       nothing: a row of them is small, whatever it 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from operator import itemgetter
 from sys import getsizeof
 from typing import Any, Final, TypeAlias
 
 from pgwire.bounded import BoundedArray
 from pgwire.codecs import domain
-from pgwire.give_way import PACE, paced_iter
+from pgwire.give_way import PACE, give_way
 
 Measure: TypeAlias = Callable[[Sequence[tuple[Any, ...]]], int]
 """From rows to the bytes that their values of any size take."""
@@ -58,7 +59,7 @@ def measure_of(type_oids: Sequence[int]) -> Measure | None:
 
 
 def row_bytes(row: Sequence[Any]) -> int:
-    """Return the bytes that a row's values take, of whatever types."""
+    """Return the bytes that a row's values take, of whatever types. A long array gives way: call it ``openly`` where it may."""
     if _COMPOUND.isdisjoint(map(type, row)):
         return sum(map(getsizeof, row))
     return sum(map(value_bytes, row))
@@ -68,7 +69,13 @@ def value_bytes(value: Any) -> int:
     """Return the bytes that a value takes, with its parts."""
     if value.__class__ in _COMPOUND:
         parts = value.values() if value.__class__ is dict else value
-        return getsizeof(value) + sum(map(value_bytes, parts if len(parts) <= PACE else paced_iter(parts)))
+        total = getsizeof(value)
+        left = iter(parts)
+        while piece := tuple(islice(left, PACE)):
+            total += row_bytes(piece)
+            if len(piece) == PACE:
+                give_way()
+        return total
     return getsizeof(value)
 
 

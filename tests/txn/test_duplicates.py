@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +100,41 @@ def test_windows_are_bounded_in_bytes(tmp_path: Path) -> None:
         ]
     assert max(sizes) < 3 << 20
     assert sum(sizes) >= 3000 * 8000
+
+
+class NoItems:
+    """Keys no single one of which is asked for: that would be a copy."""
+
+    def __init__(self, keys: Any) -> None:
+        self._keys = keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def slice(self, *bounds: int) -> Any:
+        return self._keys.slice(*bounds)
+
+
+def test_ranges_of_keys_meet_without_a_copy_of_a_key(tmp_path: Path) -> None:
+    ranges = {"ac": True, "ab": True, "ce": True, "de": False, "": False, "bb": True}
+    base = run_of(tmp_path / "base", (TEXT,), [("b",), ("c",)], [], "ended").sorted
+    for number, (letters, meet) in enumerate(ranges.items()):
+        keys = [(letter,) for letter in letters] or [("x",)]
+        other = run_of(tmp_path / str(number), (TEXT,), keys, [], "ended").sorted
+        other = replace(other, keys=NoItems(other.keys if letters else other.keys.slice(0, 0)))
+        one = replace(base, keys=NoItems(base.keys))
+        assert duplicates.ranges_meet(one, other) is duplicates.ranges_meet(other, one) is meet, letters
+
+
+def test_a_search_is_stopped_within_a_key(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "0", (TEXT,), [("x" * (8 * duplicates._PIECE),)], [], "ended")
+    index = ShardIndex(index=IndexId(1), attnums=(1,), unique=True)
+    asked = 0
+
+    def stopped() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked == 5
+
+    assert first_duplicate([run], index, stopped=stopped) is None
+    assert asked == 5

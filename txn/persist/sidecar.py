@@ -243,8 +243,8 @@ class SortedKeys:
     forget: Callable[[], None]
 
     def decode(self, key: Any) -> Key:
-        """Return an item of ``keys`` as a key."""
-        return (key,) if self.is_int else self.codec.decode(key)
+        """Return an item of ``keys`` as a key; of bytes, which may be megabytes, as a view of where they lie."""
+        return (key,) if self.is_int else self.codec.decode_long(key)
 
 
 class _HeapKeys(Sequence[bytes]):

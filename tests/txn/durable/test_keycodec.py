@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.physical import SCALARS, TYPES, P, name_of, values
+from txn import keycodec
 from txn.columns import column_arrays, flatten_list
 from txn.keycodec import KeyCodec
 from txn.mvcc.keys import KeyMaker
@@ -224,3 +225,16 @@ def test_whole_columns_encode_as_single_values_do(type_: PhysicalType, data: st.
     # Also from the middle of a column.
     sliced = codec.encode_arrow([arrays[0].slice(1), second.slice(1)], [d and d.slice(1) for d in dims])
     assert sliced.to_pylist() == wanted[1:]
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=name_of)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_a_key_is_decoded_piece_by_piece_as_it_is_at_once(type_: PhysicalType, data: st.DataObject) -> None:
+    codec = KeyCodec([type_, PhysicalType(kind="bytes"), type_])
+    value = st.none() | values(type_)
+    encoded = codec.encode((data.draw(value), data.draw(st.none() | st.binary()), data.draw(value)))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(keycodec, "PIECE", data.draw(st.sampled_from((1, 2, 3, 1 << 16))))
+        piecewise, whole = codec.decode_long(memoryview(encoded)), codec.decode(encoded)
+    assert repr(piecewise) == repr(whole)
