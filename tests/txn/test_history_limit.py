@@ -9,8 +9,9 @@ from tests.support.store import make_table, now, open_memory_store, spec
 from txn.coordinator import TxnOptions
 from txn.errors import ReadBelowSince
 from txn.history_limit import CHANGE_BYTES
+from txn.mvcc.generation import ENTRY_BYTES
 from txn.slices import at_once
-from txn.types import ShardId, Timestamp
+from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec, Timestamp
 
 MOST = 10
 
@@ -77,6 +78,40 @@ def test_rows_in_memory_of_tables_that_were_emptied_do_not_keep_writers_waiting(
         with pytest.raises(ReadBelowSince):
             store.begin(read_only=True, at=before)
         assert len(store.core.shards[shard].entries) == 1
+        store.validate()
+        await store.close()
+
+    run(body)
+
+
+def test_keys_of_rows_in_memory_count() -> None:
+    """An inverted index has far more of a row of many elements than the log had of it, also of one that was dropped."""
+
+    async def body() -> None:
+        options = TxnOptions(retention_ms=3_600_000, hot_bytes=1 << 20)
+        store = await open_memory_store(options=options)
+        shard = ShardId(100)
+        txn = store.begin()
+        await now(txn.begin_write([]))
+        txn.create_shard(
+            ShardSpec(
+                shard=shard,
+                version=1,
+                columns=(
+                    ShardColumn(attnum=1, type=PhysicalType(kind="list", element=PhysicalType(kind="int32"))),
+                ),
+                indexes=(ShardIndex(index=IndexId(20), attnums=(1,), unique=False, kind="elements"),),
+            )
+        )
+        await now(txn.insert(shard, [(tuple(range(20_000)),)]))
+        await now(txn.commit())
+        assert at_once(store.core.hot_sizes())[0] > 20_000 * ENTRY_BYTES
+        txn = store.begin()
+        await now(txn.drop_shard(shard))
+        await now(txn.commit())
+        for _ in range(2):
+            at_once(store.core.forgetting())
+        assert shard not in store.core.shards
         store.validate()
         await store.close()
 

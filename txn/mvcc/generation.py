@@ -39,6 +39,7 @@ Garbage: TypeAlias = "deque[tuple[int, Generation, RowId, Version]]"
 
 
 VERSION_BYTES: Final = 400  # of a hot version beside its encoded values: objects, index and log entries
+ENTRY_BYTES: Final = 100  # of a key of an inverted index, of which a version may have any number: its object and its place in a table that is a third empty
 
 
 class StoreCorrupted(AssertionError):
@@ -311,7 +312,12 @@ class Generation:
 
     def hot_bytes(self) -> int:
         """Return about what the hot versions take in memory, superseded ones and indexes included."""
-        return int(self.log.bytes) + max(self.log.entries, len(self.rows)) * VERSION_BYTES
+        inverted = sum([len(i.entries) for i in self.indexes.values() if i.make.long is not None])
+        return (
+            int(self.log.bytes)
+            + max(self.log.entries, len(self.rows)) * VERSION_BYTES
+            + inverted * ENTRY_BYTES
+        )
 
     # -- changing ----------------------------------------------------------------------------------
 
