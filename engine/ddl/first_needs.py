@@ -136,7 +136,9 @@ class FirstNeeds(Asked):
         )
 
     def opclass(self, node: ast.CreateOpclass) -> None:
-        """CREATE on the schema; to be a superuser."""
+        """CREATE on the schema, where there is one; to be a superuser."""
+        if self.catalog.schema(self._place(node.name[-2] if len(node.name) > 1 else "")) is None:
+            return
         self.maker(node)
         self._be_superuser("must be superuser to create an operator class")
 
@@ -194,14 +196,10 @@ FIRST: Final[Mapping[type[ast.Node], Callable[[FirstNeeds, Any], None]]] = {
 }  # fmt: skip
 
 
-_BEFORE_RIGHTS: Final = ("42501", "3F000")
-"""Rights that binding has asked for; and where something would be made is looked for first in PostgreSQL, too."""
-
-
 def refuse_strangers(session: Session, node: ast.Node, error: SqlError, bind: Bind) -> None:
     """Raise SqlError 42501 in place of ``error``, with which a statement could not be bound, where PostgreSQL asks for a right first."""
     ask = FIRST.get(type(node))
-    if ask is None or error.sqlstate in _BEFORE_RIGHTS or error.ends_statement:
+    if ask is None or error.sqlstate == "42501" or error.ends_statement:
         return
     try:
         ask(FirstNeeds(session, bind), node)
