@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pyarrow as pa
@@ -118,5 +118,44 @@ def test_a_load_that_is_cancelled_at_any_turn_leaves_no_file() -> None:
         while await cancelled_after(turns):
             turns += 1
         assert turns > 10
+
+    run(go)
+
+
+def test_the_search_for_duplicates_stops_when_its_load_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store, [])
+        asked: list[Callable[[], bool]] = []
+        searching = asyncio.Event()
+
+        def first_duplicate(*_args: Any, stopped: Callable[[], bool]) -> None:
+            assert not stopped()
+            asked.append(stopped)
+
+        async def offload(work: Any) -> Any:
+            found = work()
+            if asked:
+                searching.set()
+                await asyncio.sleep(3600)
+            return found
+
+        monkeypatch.setattr(bulk, "first_duplicate", first_duplicate)
+        monkeypatch.setattr(store.core, "offload", offload)
+
+        async def batches() -> AsyncIterator[Any]:
+            yield pa.record_batch([pa.array([1]), pa.array([3]), pa.array(["x"])], names=["c1", "c2", "c3"])
+
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        load = asyncio.ensure_future(txn.bulk_insert(SHARD, batches()))
+        await searching.wait()
+        assert not asked[0]()
+        load.cancel()
+        await asyncio.wait([load])
+        assert asked[0]()
+        txn.rollback()
+        monkeypatch.undo()
+        await store.close()
 
     run(go)
