@@ -28,8 +28,9 @@ from txn.locks.policy import Policy
 from txn.locks.table import LockTable
 from txn.mvcc.applying import apply_in_slices
 from txn.mvcc.eviction import dismantle
-from txn.mvcc.generation import VERSION_BYTES, Generation, StoreCorrupted
+from txn.mvcc.generation import ELEMENT_BYTES, VERSION_BYTES, Generation, StoreCorrupted
 from txn.mvcc.history import ShardHistory
+from txn.mvcc.many_keys import elements_of
 from txn.mvcc.parts import PartState
 from txn.mvcc.vacuum import drop_some
 from txn.mvcc.validate import validate
@@ -55,6 +56,8 @@ PURGED_ROWS: Final = 1000  # entries of the garbage queue that are looked at bet
 RETRACTIONS: Final = 64  # operations of a commit that are looked at before they are logged: about 0.5 us each
 GARBAGE_FACTOR: Final = 4
 GARBAGE_BYTES: Final = 120  # of an entry in the garbage queue
+LARGE_ROW: Final = 4096  # encoded bytes of a row from which on it may have long arrays
+WEIGHED: Final = 32  # rows of a commit that are looked at for those
 RECENT_COMMITS: Final = 1024  # remembered to name the other session in conflicts
 
 _log = logging.getLogger(__name__)
@@ -239,28 +242,39 @@ class Coordinator:
 
     def apply(self, batch: Batch, seq: int) -> None:
         """Apply a durable batch to memory (committer's ``applier``; also recovery). Idempotent."""
-        if batch.bytes:
-            self._weigh(batch)
         for writes in batch.writes:
             self.apply_writes(writes)
+        if batch.bytes:  # now that the shards are there which it makes
+            self._weigh(batch)
         for swap in batch.swaps:
             self._apply_swap(swap)
         self._staged.clear()
 
     def _weigh(self, batch: Batch) -> None:
-        """Charge the encoded bytes of a batch to the shards it writes, by their numbers of operations."""
+        """Charge the encoded bytes of a batch to the shards it writes, by their numbers of operations, and the elements of arrays, which are objects."""
         counts: dict[ShardId, int] = {}
         for writes in batch.writes:
             for changed in writes.shards:
                 if changed.ops:
                     counts[changed.shard] = counts.get(changed.shard, 0) + len(changed.ops)
         total = sum(counts.values())
+        elements = 0
+        if batch.bytes > LARGE_ROW * total:
+            for writes in batch.writes:
+                for changed in writes.shards:
+                    step = len(changed.ops) // WEIGHED + 1
+                    some = [op.values for op in changed.ops[::step] if op.values is not None]
+                    more = sum(map(elements_of, some)) * step
+                    history = self.shards.get(changed.shard) if more else None
+                    if history is not None and history.latest.generation is not None:
+                        history.latest.generation.log.bytes += more * ELEMENT_BYTES
+                        elements += more
         for shard, count in counts.items():
             history = self.shards.get(shard)
             live = None if history is None else history.latest.generation
             if live is not None:
                 live.log.bytes += batch.bytes * count / total
-        self.on_grown(batch.bytes + total * VERSION_BYTES)
+        self.on_grown(batch.bytes + total * VERSION_BYTES + elements * ELEMENT_BYTES)
 
     def weigh(self, writes: WriteSet) -> int:
         """Return about how many rows and entries of indexes applying a write set makes (``Committer.weigh``)."""

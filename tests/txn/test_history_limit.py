@@ -9,7 +9,7 @@ from tests.support.store import make_table, now, open_memory_store, spec
 from txn.coordinator import TxnOptions
 from txn.errors import ReadBelowSince
 from txn.history_limit import CHANGE_BYTES
-from txn.mvcc.generation import ENTRY_BYTES
+from txn.mvcc.generation import ELEMENT_BYTES, ENTRY_BYTES
 from txn.slices import at_once
 from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec, Timestamp
 
@@ -88,7 +88,7 @@ def test_keys_of_rows_in_memory_count() -> None:
     """An inverted index has far more of a row of many elements than the log had of it, also of one that was dropped."""
 
     async def body() -> None:
-        options = TxnOptions(retention_ms=3_600_000, hot_bytes=1 << 20)
+        options = TxnOptions(retention_ms=3_600_000, hot_bytes=4 << 20)
         store = await open_memory_store(options=options)
         shard = ShardId(100)
         txn = store.begin()
@@ -112,6 +112,27 @@ def test_keys_of_rows_in_memory_count() -> None:
         for _ in range(2):
             at_once(store.core.forgetting())
         assert shard not in store.core.shards
+        store.validate()
+        await store.close()
+
+    run(body)
+
+
+@pytest.mark.parametrize("rows", [1, 50])
+def test_elements_of_arrays_in_memory_count(rows: int) -> None:
+    """They are objects; the log has a few bytes of each."""
+
+    async def body() -> None:
+        store = await open_memory_store()
+        shard = ShardId(100)
+        numbers = PhysicalType(kind="list", element=PhysicalType(kind="int32"))
+        columns = (ShardColumn(attnum=1, type=numbers),)
+        txn = store.begin()
+        await now(txn.begin_write([]))
+        txn.create_shard(ShardSpec(shard=shard, version=1, columns=columns, indexes=()))
+        await now(txn.insert(shard, [(((tuple(range(5000))), tuple(range(5000))),)] * rows))
+        await now(txn.commit())
+        assert 1 <= at_once(store.core.hot_sizes())[0] / (rows * 10_000 * ELEMENT_BYTES) < 1.3
         store.validate()
         await store.close()
 

@@ -39,6 +39,9 @@ Garbage: TypeAlias = "deque[tuple[int, Generation, RowId, Version]]"
 
 
 VERSION_BYTES: Final = 400  # of a hot version beside its encoded values: objects, index and log entries
+ELEMENT_BYTES: Final = (
+    60  # of an element of an array, beside its encoded bytes: an int takes 36, a numeric 112
+)
 ENTRY_BYTES: Final = 100  # of a key of an inverted index, of which a version may have any number: its object and its place in a table that is a third empty
 
 

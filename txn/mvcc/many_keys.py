@@ -116,11 +116,21 @@ def held(longs: Sequence[LongValues], *rows: Row) -> Iterator[Iterator[None]]:
 
 def is_long(value: Any) -> bool:
     """Tell whether a document, or an array of any number of dimensions, has its keys made in slices."""
+    return size_of(value) > LONG
+
+
+def size_of(value: Any) -> int:
+    """Return how many characters a document has, or elements an array of any number of dimensions."""
     size = len(value)
     while isinstance(value, tuple) and value and isinstance(value[0], tuple):
         value = value[0]
         size *= len(value)
-    return size > LONG
+    return size
+
+
+def elements_of(row: Row) -> int:
+    """Return how many elements the arrays of a row have."""
+    return sum([size_of(value) for value in row if isinstance(value, tuple)])
 
 
 def gathered(keys: Iterator[Any]) -> Slowly:
