@@ -42,10 +42,10 @@ from pgwire.bounded import bounded
 from pgwire.codecs import hstore, registry
 from pgwire.codecs.registry import DEFAULT, text_input
 from pgwire.codecs.system import RecordValue
-from planner import builtins
-from planner.builtins.compare import hash_key, sort_key
-from planner.builtins.registry import AggregateBuiltin, Builtin
+from planner import functions as builtins
 from planner.facts import facts
+from planner.functions.registry import AggregateBuiltin, Builtin
+from planner.functions.values.compare import hash_key, sort_key
 from tests.hostile import machine
 from tests.planner.builtins.costs import CONCRETE, argument_types, sample
 from tests.support.engine import Session, open_database

@@ -28,7 +28,7 @@ from engine.spark import calibrate
 from engine.stalls import watch_stalls
 from pgwire.release import freed, freeing
 from pgwire.server import Server, ServerConfig
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.errors import DamagedFile, FileTrouble, OutOfSpace, TxnError
 from txn.persist.regular import NotRegularFile
 from txn.resident import resident_bytes

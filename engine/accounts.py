@@ -10,7 +10,7 @@
 
 Counting each value that a sort, a hash table or an aggregate keeps would cost every row something and still miss one. So what a statement
 has taken is measured: the process's private memory before and after each of its slices, in which nobody else runs on
-the loop; a few microseconds per slice. A large value that a function makes (``planner.builtins.large``) is charged before
+the loop; a few microseconds per slice. A large value that a function makes (``planner.base.large``) is charged before
 that, as it comes, since one slice may make many; where the promises would be too much, the process is looked at: what was dropped
 meanwhile costs nothing. Nobody is refused for what Arrow has taken meanwhile: row groups, batches, parts being written and hot rows for
 DuckDB have bounds of their own (``engine.memory``), and most of it is made for others. What threads take in the meantime is counted with it, and memory that was free inside the process is
@@ -38,8 +38,8 @@ import pyarrow as pa
 from pgwire.codecs.user_types import NAMES, Names
 from pgwire.release import free_huge
 from pgwire.voice import VOICE, Severity, Tell
-from planner.builtins.large import METER
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.base.large import METER
 from txn.resident import resident_bytes
 
 T = TypeVar("T")

@@ -28,9 +28,9 @@ from engine.transaction.conflicts import (
 )
 from pgwire.codecs.errors import DataError
 from pgwire.errors import BackendError, ErrorReport
+from planner.base.errors import SqlError
 from planner.catalog import Catalog
-from planner.errors import SqlError
-from planner.evaluate_env import Suspend
+from planner.evaluate.env import Suspend
 from txn import errors as txn_errors
 from txn.locks.advisory import MAX_NUMBERS
 from txn.persist.location import StoreUnavailable

@@ -4,7 +4,7 @@
     local   DuckDB over parts and hot rows
     spark   PySpark over parts and hot rows
 
-All read the same snapshot through ``ExecContext.txn``; which one runs is ``planner.route``'s choice.
+All read the same snapshot through ``ExecContext.txn``; which one runs is ``planner.rules.route``'s choice.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, Protocol, TypeAlias
 from engine.connection.rows import ReadyRows, RowStream, Wanted
 from engine.explain.texts import Texts
 from engine.explain.tree import PlanNode
-from planner.builtins.session import EvalSession
+from planner.base.errors import SqlError
 from planner.catalog import Catalog
-from planner.errors import SqlError
+from planner.functions.session import EvalSession
 from planner.query import QueryExpr
 from txn.api import Transaction
 
@@ -82,7 +82,7 @@ class ExecContext:
     ``spark_start_ms``: how long to wait for a Spark JVM that is not up; 0: as long as it takes.
     ``cancelled``: an object with ``is_set()``; long Python loops poll it and raise 57014.
     ``steps``: the rows of the parts of the statement that have run already (``StepRange``).
-    ``wanted``: how many rows of a query are computed at a time where that matters (``planner.bind.fetched``).
+    ``wanted``: how many rows of a query are computed at a time where that matters (``planner.bind.query.fetched``).
     """
 
     txn: Transaction

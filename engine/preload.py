@@ -19,12 +19,13 @@ import planner
 import txn
 from engine.catalog.builtin_relations import column_domains
 from pgwire.codecs import zone
-from planner import bind, builtins
+from planner import bind
+from planner import functions as builtins
+from planner.conversion.order import default_less
 from planner.facts import INT4
-from planner.lower import build
+from planner.lower.kit import build
 from planner.patterns import charset
 from planner.textsearch import dictionaries
-from planner.type_order import default_less
 
 if TYPE_CHECKING:
     from engine.catalog.virtual import VirtualCatalog

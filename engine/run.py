@@ -68,7 +68,7 @@ from pgwire.backend import Responder
 from pgwire.give_way import openly
 from planner import query as q
 from planner import statements as st
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.evaluate import compile_row
 from planner.query import OutputColumn
 from txn.api import Transaction

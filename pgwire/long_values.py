@@ -8,7 +8,7 @@ One operation of Python on a text of 60 MB is one long call of C: a copy takes a
 pages that it touches first. What is shorter than ``LONG`` is left to Python. A text is allocated at its full length and
 width by CPython's documented ``PyUnicode_New`` and filled by ``PyUnicode_CopyCharacters``; nobody else sees it before it is whole.
 
-The length of a result is the caller's to bound (``planner.builtins.large.foresee``).
+The length of a result is the caller's to bound (``planner.base.large.foresee``).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from engine.spark.part_writer import OtherForm
 from engine.writes.insert_bulk import BulkSource
 from pgwire.give_way import openly, paced
 from pgwire.release import let_go
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.evaluate import Env
 from txn.api import PartJob, WrittenPart
 from txn.columns import int64_values

@@ -40,8 +40,8 @@ from engine.writes.progress import CopyProgress
 from engine.writes.returning import make_env
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
+from planner.base.errors import not_supported
 from planner.catalog import RelationDef
-from planner.errors import not_supported
 from txn.columns import RowPlan, table_rows
 from txn.errors import DuplicateKey
 from txn.persist.part_job import PartJob, WrittenPart

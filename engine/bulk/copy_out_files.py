@@ -30,7 +30,7 @@ from engine.connection.portal import RowReader
 from engine.errors import file_state
 from engine.writes.progress import CopyProgress
 from pgwire.codecs.sizes import measure_of
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 Written = tuple[str, int, int]
 """A file that an executor wrote: its name, rows, bytes."""

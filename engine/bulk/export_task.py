@@ -15,7 +15,7 @@ from engine.bulk.objects import words_of
 from engine.bulk.write_rows import Sheet
 from engine.errors import file_state
 from pgwire.codecs.errors import DataError
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 
 class Folder(Protocol):

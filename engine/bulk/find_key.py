@@ -24,8 +24,8 @@ from engine.catalog.physical import shard_spec
 from engine.eager import settle
 from engine.writes.copy_rows import LoadSpec
 from pgwire.codecs.copy import copy_context
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 from txn.columns import int64_view
 from txn.errors import DuplicateKey
 from txn.persist.part import index_codec

@@ -17,7 +17,7 @@ from engine.bulk.splits import Split
 from engine.writes.copy_rows import LoadSpec, Reject, Rejects, too_many
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.errors import OutOfSpace, StorageError, TroubleKind
 from txn.persist.location import StoreUnavailable
 from txn.persist.part_job import PartJob, WrittenPart, write_parts

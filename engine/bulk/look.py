@@ -15,7 +15,7 @@ from engine.bulk.objects import FilePath, open_bytes, open_parquet, says_store
 from engine.bulk.server_files import ServerFile, file_error
 from engine.bulk.splits import Split, Survey, chunks, cut, survey, whole
 from pgwire.codecs.copy import CopyOptions
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 RowGroups = tuple[tuple[int, int], ...]
 """Rows and bytes of each row group of a Parquet file."""

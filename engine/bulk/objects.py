@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Any, BinaryIO, Final, ParamSpec, TypeAlias, TypeVar, cast
 
 from engine.bulk.regular import open_regular, read_regular, reopened
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.persist.object_url import ObjectUrl
 from txn.persist.objects import open_filesystem
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.writes.copy_rows import LoadSpec
-from planner.builtins import looks_up
-from planner.builtins.reg import NAMED
-from planner.classify import is_volatile
+from planner.functions import looks_up
+from planner.functions.values.reg import NAMED
 from planner.query import CoerceToDomain, CurrentSetting, Expr, SubLink
+from planner.query.walk import walk
 from planner.rules.stable import extract_stable
-from planner.typefacts import FIRST_USER_OID, element_of, type_kind
-from planner.walk import walk
+from planner.statements.classify import is_volatile
+from planner.types.facts import FIRST_USER_OID, element_of, type_kind
 
 
 def obstacle(spec: LoadSpec) -> str | None:

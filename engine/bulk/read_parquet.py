@@ -31,8 +31,8 @@ from pgwire.codecs.copy_columns import column_reader
 from pgwire.codecs.copy_lines import CopyRows
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import DEFAULT
+from planner.base.errors import SqlError
 from planner.catalog import ColumnDef
-from planner.errors import SqlError
 from planner.facts import BYTEA, DATE, JSON, JSONB, TIME, TIMESTAMP, TIMESTAMPTZ, UUID, facts
 from txn.columns import arrow_type
 from txn.types import ShardColumn

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from engine.bulk.index_task import SidecarTask
 from engine.executor import ExecContext
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.api import SidecarJob
 from txn.types import PartRef
 

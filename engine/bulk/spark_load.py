@@ -21,8 +21,8 @@ from engine.spark.executor import SparkExecutor
 from engine.spark.part_worker import Target
 from engine.spark.part_writer import OtherForm, Rows
 from engine.writes.shape import TableShape
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 from planner.query import Const, QueryExpr, Select, Values
 from txn.api import PartJob, WrittenPart
 from txn.columns import RowPlan, column_fields, table_rows

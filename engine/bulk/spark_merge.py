@@ -14,7 +14,7 @@ from typing import Final
 
 from engine.bulk.merge_task import NotMerged, merge
 from engine.spark.executor import SparkExecutor
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.api import MergedPart, MergeJob
 
 PAUSE_S: Final = 60.0

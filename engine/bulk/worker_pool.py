@@ -32,7 +32,7 @@ from engine.loop.processes import spawn
 from engine.writes.progress import CopyProgress
 from pgwire.codecs.copy import copy_context
 from pgwire.errors import BackendError
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 MOST_WORKERS: Final = max(1, min(4, os.cpu_count() or 1))
 IDLE_S: Final = 120.0

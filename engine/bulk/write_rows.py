@@ -35,10 +35,10 @@ from pgwire.codecs.long_rows import LongRow, byte_pieces, framed_parts
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.typmod import numeric_limits
-from planner.builtins.json_values import quote, to_json
-from planner.builtins.reg import NAMED, named_output
-from planner.builtins.session import EvalSession
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.functions.json.values import quote, to_json
+from planner.functions.session import EvalSession
+from planner.functions.values.reg import NAMED, named_output
 from planner.query import OutputColumn
 
 PARQUET_GROUP_ROWS: Final = 1 << 17

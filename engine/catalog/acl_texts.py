@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.acl import AclItem, item_text, quoted_role
+from planner.catalog.acl import AclItem, item_text, quoted_role
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -38,12 +38,12 @@ from engine.constraints.references import references_to
 from engine.reads.plans import Plan
 from pgwire.give_way import give_way, paced, paced_iter
 from planner import statements as st
-from planner.bind.options import TIMELINE
-from planner.bind.own_range import default_multirange_name
+from planner.bind.define.own_range import default_multirange_name
+from planner.bind.define.table.options import TIMELINE
 from planner.catalog import FunctionDef, RelationDef, TextSearchDef, TypeDef
 from planner.catalog.opclasses import OpclassDef
-from planner.partition import ancestors, descendants
-from planner.typefacts import FIRST_USER_OID
+from planner.partitions.bounds import ancestors, descendants
+from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -14,8 +14,8 @@ from typing import Final
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID, Stored, key_of
-from planner.acl import AclItem, default_acl, grant, ordered
 from planner.catalog import AclDef, FunctionDef, RelationDef, SchemaDef, TypeDef
+from planner.catalog.acl import AclItem, default_acl, grant, ordered
 
 PG_DEFAULT_ACL_OID: Final = 826
 LETTERS: Final = {"relation": "r", "sequence": "S", "function": "f", "type": "T", "schema": "n"}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from engine.catalog.virtual import RowDict
-from planner.builtins.system_definitions import RULE_OID_BASE
 from planner.catalog import RelationDef
+from planner.information.definitions import RULE_OID_BASE
 
 PG_ATTRDEF_OID: Final = 2604
 PG_REWRITE_OID: Final = 2618

@@ -27,6 +27,7 @@ import msgspec
 from engine.catalog.initial import initial_roles
 from engine.catalog.references import identities, references
 from engine.catalog.stored import SUPERUSER_OID, CommentDef, Stored, StoredKey, key_of
+from planner.base.errors import SqlError
 from planner.catalog import (
     DEFAULT_TIMELINE,
     AclDef,
@@ -50,9 +51,8 @@ from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.catalog.relation_kinds import STORING
-from planner.errors import SqlError
 from planner.facts import INT8, PUBLIC_OID, TEXT, facts
-from planner.typefacts import FIRST_USER_OID
+from planner.types.facts import FIRST_USER_OID
 
 log = logging.getLogger("holdfast")
 

@@ -19,9 +19,9 @@ from dataclasses import replace
 from typing import Final
 
 from planner.catalog import IndexDef, IndexMethod, RelationDef
-from planner.domains import base_oid
 from planner.facts import TSVECTOR
-from planner.opclass_extensions import keeps_values
+from planner.indexing.opclass_extensions import keeps_values
+from planner.types.domains import base_oid
 
 _PART_SHIFT: Final = 32
 """Oids have 32 bits; the number of a part stands above them."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.virtual import RowDict, by_name, of_each, relation
-from planner.builtins.system_definitions import constraint_text
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.catalog.relation_kinds import TABLES
-from planner.rights import Rights
+from planner.catalog.rights import Rights
+from planner.information.definitions import constraint_text
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -21,14 +21,14 @@ from engine.catalog.pg_domains import all_domains, domains
 from engine.catalog.pg_row_types import row_types
 from engine.catalog.stored import PG_CLASS_OID, PG_TYPE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
-from planner.acl import DATABASE_OWNER, EVERYBODY, AclItem, default_acl
 from planner.catalog import ColumnDef
+from planner.catalog.acl import DATABASE_OWNER, EVERYBODY, AclItem, default_acl
 from planner.catalog.foreign import MappingDef
 from planner.catalog.relation_kinds import STANDARD_TABLES
+from planner.catalog.rights import Rights, database_owner, foreign_acl, foreign_kind, function_acl, type_acl
 from planner.facts import facts, rows
-from planner.rights import Rights, database_owner, foreign_acl, foreign_kind, function_acl, type_acl
-from planner.typefacts import element_of, format_type
 from planner.types import SqlType
+from planner.types.facts import element_of, format_type
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

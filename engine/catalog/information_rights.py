@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.virtual import RowDict, by_name, of_each
-from planner.acl import EVERYBODY, WORDS, AclItem
 from planner.catalog import RelationDef
+from planner.catalog.acl import EVERYBODY, WORDS, AclItem
 from planner.catalog.relation_kinds import STANDARD_TABLES
-from planner.rights import column_acl, relation_acl
+from planner.catalog.rights import column_acl, relation_acl
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

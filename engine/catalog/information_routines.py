@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from engine.catalog.information_schema import type_columns
 from engine.catalog.pg_builtins import builtin_procs
 from engine.catalog.virtual import RowDict, relation
-from planner.builtins.system_definitions import function_argument_default
-from planner.builtins.system_functions import function_argument_default as users_argument_default
 from planner.catalog import ColumnDef
 from planner.facts import INFORMATION_SCHEMA_OID, facts, rows
-from planner.typefacts import format_type, is_fact
+from planner.information.definitions import function_argument_default
+from planner.information.functions import function_argument_default as users_argument_default
 from planner.types import SqlType
+from planner.types.facts import format_type, is_fact
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

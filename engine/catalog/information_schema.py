@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.virtual import RowDict, by_name, of_each, relation
 from planner import facts as f
-from planner.bind.sequence import drawn_from
-from planner.bind.updatable import updatable_columns
-from planner.builtins.named_constants import as_literals_are, with_names
-from planner.builtins.system_definitions import shown_expression, view_text
+from planner.bind.change.updatable import updatable_columns
+from planner.bind.define.table.sequence import drawn_from
 from planner.catalog import ColumnDef, RelationDef
+from planner.catalog.named_oids import relations_in_text
 from planner.catalog.relation_kinds import STANDARD_TABLES, TABLES
-from planner.collations import collation_names, collation_of
-from planner.named_oids import relations_in_text
-from planner.typefacts import DEFAULT_COLLATION, format_type, is_fact, numeric_precision_scale
+from planner.conversion.collations import collation_names, collation_of
+from planner.information.definitions import shown_expression, view_text
+from planner.information.named_constants import as_literals_are, with_names
+from planner.types.facts import DEFAULT_COLLATION, format_type, is_fact, numeric_precision_scale
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

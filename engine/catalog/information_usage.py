@@ -17,15 +17,16 @@ from engine.catalog.pg_row_types import row_types
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import SUPERUSER_OID
 from engine.catalog.virtual import RowDict, by_name, of_each, relation
-from planner.bind.functions import body_statements
-from planner.bind.generated import columns_used, generations
-from planner.bind.named_columns import column_named
-from planner.bind.query import bind_view
+from planner.bind.define.functions import body_statements
+from planner.bind.define.table.generated import columns_used, generations
+from planner.bind.query.select import bind_view
 from planner.bind.stored import stored_context, table_range
+from planner.bind.stored.named_columns import column_named
 from planner.catalog import Catalog, FunctionDef, RelationDef, TypeDef
+from planner.catalog.named_oids import named_oids, relations_in_text
 from planner.catalog.relation_kinds import CHECKED, STANDARD_TABLES
+from planner.catalog.rights import Rights
 from planner.facts import facts
-from planner.named_oids import named_oids, relations_in_text
 from planner.query import (
     Insert,
     KeptChange,
@@ -37,8 +38,7 @@ from planner.query import (
     Values,
     Var,
 )
-from planner.rights import Rights
-from planner.walk import children
+from planner.query.walk import children
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

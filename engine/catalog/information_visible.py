@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from planner.catalog import RelationDef
-from planner.rights import Rights
+from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -10,8 +10,8 @@ from engine.catalog.stored import (
     CommentDef,
     Stored,
 )
-from planner.acl import DATABASE_OWNER, EVERYBODY, AclItem
 from planner.catalog import AclDef, DatabaseDef, RoleDef, SchemaDef
+from planner.catalog.acl import DATABASE_OWNER, EVERYBODY, AclItem
 from planner.facts import PUBLIC_OID
 
 

@@ -27,8 +27,8 @@ from engine.catalog.wants import ROLE_NAME, WHOLE, Wants, name_key, references, 
 from engine.eager import settle
 from engine.reads.plans import Plan
 from pgwire.give_way import between, openly, spaced
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef, RoleDef, SchemaDef, TypeDef
-from planner.errors import SqlError
 from txn.errors import Cause, SchemaChanged
 from txn.types import ShardId
 

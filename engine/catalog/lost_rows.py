@@ -16,9 +16,9 @@ from engine.catalog.initial import new_database_items
 from engine.catalog.physical import shard_spec
 from engine.catalog.store import Unreadable, split_key
 from engine.catalog.stored import Stored, StoredKey, key_of
+from planner.base.errors import SqlError
 from planner.catalog import DatabaseDef, RelationDef, SchemaDef
-from planner.errors import SqlError
-from planner.typefacts import FIRST_USER_OID
+from planner.types.facts import FIRST_USER_OID
 from txn.types import ShardId, ShardSpec
 
 log = logging.getLogger("holdfast")

@@ -1,4 +1,4 @@
-"""pg_parameter_acl, and which setting an oid of it means (``planner.parameters``)."""
+"""pg_parameter_acl, and which setting an oid of it means (``planner.catalog.parameters``)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from engine.catalog.acl_texts import acl_texts
 from engine.catalog.virtual import RowDict, relation
 from engine.connection.setting_defs import definitions
-from planner.acl import default_acl
-from planner.parameters import PG_PARAMETER_ACL, parameter_oid
-from planner.rights import SUPERUSER
+from planner.catalog.acl import default_acl
+from planner.catalog.parameters import PG_PARAMETER_ACL, parameter_oid
+from planner.catalog.rights import SUPERUSER
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -29,7 +29,7 @@ from engine.transaction.conflicts import mode_name
 from engine.transaction.losses import MEANINGS
 from pgwire.codecs.network import address_of
 from pgwire.give_way import paced_iter
-from planner.typefacts import FIRST_USER_OID
+from planner.types.facts import FIRST_USER_OID
 from txn import inspect
 from txn.locks.entry import LockRow
 from txn.locks.granule import Advisory

@@ -15,11 +15,11 @@ from engine.catalog.acl_texts import acl_of
 from engine.catalog.stored import PG_LANGUAGE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
-from planner.builtins.system_definitions import entry_points
 from planner.catalog.information_domains import information_domains
+from planner.conversion.resolve import default_arguments
 from planner.deparse import deparse_expr
-from planner.resolve import default_arguments
-from planner.typefacts import C_COLLATION
+from planner.information.definitions import entry_points
+from planner.types.facts import C_COLLATION
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

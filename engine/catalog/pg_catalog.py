@@ -42,13 +42,13 @@ from engine.constraints.references import references_to
 from pgwire.codecs.array import delimiter_of, quote
 from pgwire.codecs.registry import text_output
 from planner import facts as f
-from planner.acl import default_acl
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, SchemaDef
+from planner.catalog.acl import default_acl
 from planner.catalog.relation_kinds import BY_QUERY, FILED, STORING, SYSTEM_COLUMNED, TABLES
-from planner.collations import collation_of
-from planner.opclass import METHOD_OIDS, class_oid, kept_type, partition_classes
-from planner.partition import bound_text
-from planner.rights import is_public, schema_acl
+from planner.catalog.rights import is_public, schema_acl
+from planner.conversion.collations import collation_of
+from planner.indexing.opclass import METHOD_OIDS, class_oid, kept_type, partition_classes
+from planner.partitions.bounds import bound_text
 from planner.types import SqlType
 
 if TYPE_CHECKING:

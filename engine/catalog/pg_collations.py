@@ -12,8 +12,8 @@ from engine.catalog.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID
 from engine.catalog.virtual import RowDict, of_each, relation
 from planner.catalog import RelationDef
 from planner.catalog.collations import PG_COLLATION
-from planner.collations import collation_of
-from planner.typefacts import FIRST_USER_OID
+from planner.conversion.collations import collation_of
+from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

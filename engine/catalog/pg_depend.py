@@ -23,15 +23,15 @@ from engine.catalog.stored import (
     PG_NAMESPACE_OID,
 )
 from engine.catalog.virtual import RowDict, by_oid, of_each
-from planner.bind.generated import columns_used, stored_generation
-from planner.bind.index import index_keys
-from planner.bind.query import bind_view
-from planner.bind.sequence import relations_of_default
+from planner.base.errors import SqlError
+from planner.bind.define.table.generated import columns_used, stored_generation
+from planner.bind.define.table.index import index_keys
+from planner.bind.define.table.sequence import relations_of_default
+from planner.bind.query.select import bind_view
 from planner.bind.stored import bind_check, stored_context
 from planner.catalog import ColumnDef, IndexDef, RelationDef
+from planner.catalog.named_oids import relations_in_text
 from planner.catalog.relation_kinds import BY_QUERY
-from planner.errors import SqlError
-from planner.named_oids import relations_in_text
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -15,13 +15,13 @@ from engine.catalog.pg_types import array_row, common_columns, enum_functions, t
 from engine.catalog.stored import PG_CONSTRAINT_OID, PG_TYPE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
-from planner.builtins.system_definitions import domain_constraint_text, shown_value
 from planner.catalog import ColumnDef, TypeDef
 from planner.catalog.information_domains import information_domains
 from planner.catalog.relation_kinds import STANDARD_TABLES
-from planner.domains import base_type
-from planner.rights import Rights
-from planner.typefacts import FIRST_UNPINNED, FIRST_USER_OID, element_of, format_type
+from planner.catalog.rights import Rights
+from planner.information.definitions import domain_constraint_text, shown_value
+from planner.types.domains import base_type
+from planner.types.facts import FIRST_UNPINNED, FIRST_USER_OID, element_of, format_type
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

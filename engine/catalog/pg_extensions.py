@@ -15,8 +15,8 @@ from engine.catalog.stored import PG_EXTENSION_OID, PG_PROC_OID, PG_TYPE_OID, SU
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
 from planner.catalog import ExtensionDef
-from planner.opclass import METHOD_OIDS
-from planner.opclass_extensions import BLOOM, BLOOM_METHOD_OID, ExtensionClass, extension_classes
+from planner.indexing.opclass import METHOD_OIDS
+from planner.indexing.opclass_extensions import BLOOM, BLOOM_METHOD_OID, ExtensionClass, extension_classes
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

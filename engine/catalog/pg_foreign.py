@@ -18,7 +18,7 @@ from engine.catalog.stored import (
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
 from planner.catalog import ColumnDef, RelationDef
 from planner.catalog.foreign import MappingDef, Options, ServerDef, WrapperDef
-from planner.rights import Rights
+from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -28,20 +28,20 @@ from engine.catalog.stored import (
     PG_TYPE_OID,
 )
 from engine.catalog.virtual import RowDict, of_each, relation
-from planner.bind.calls import proc_fact
-from planner.bind.functions import body_statements
+from planner.base.errors import SqlError
+from planner.bind.define.functions import body_statements
+from planner.bind.define.text_search import CLASSES
+from planner.bind.expression.calls import proc_fact
 from planner.bind.stored import table_range
-from planner.bind.text_search import CLASSES
 from planner.catalog import ColumnDef, FunctionDef, RelationDef
 from planner.catalog.collations import PG_COLLATION
+from planner.catalog.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
+from planner.catalog.named_oids import array_elements, named_oids, relations_in_text
 from planner.catalog.relation_kinds import BY_QUERY
-from planner.domains import base_oid
-from planner.errors import SqlError
-from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.facts import facts, rows
-from planner.named_oids import array_elements, named_oids, relations_in_text
 from planner.query import Insert
-from planner.typefacts import FIRST_UNPINNED, FIRST_USER_OID, element_of
+from planner.types.domains import base_oid
+from planner.types.facts import FIRST_UNPINNED, FIRST_USER_OID, element_of
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

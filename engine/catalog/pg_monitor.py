@@ -13,12 +13,12 @@ from engine.connection.setting_classes import EFFECTIVE, REASONS
 from engine.connection.setting_defs import OURS, PLPGSQL, SERVER_VERSION
 from pgwire.codecs.zone import ABBREVIATIONS, abbreviation_offset_at, names
 from pgwire.give_way import give_way
-from planner.builtins.named_constants import as_literals_are, with_names
-from planner.builtins.system_definitions import reader_of, view_text
+from planner.catalog.named_oids import relations_in_text
 from planner.catalog.relation_kinds import STORING, TABLES
+from planner.catalog.rights import Rights
 from planner.deparse import index_definition
-from planner.named_oids import relations_in_text
-from planner.rights import Rights
+from planner.information.definitions import reader_of, view_text
+from planner.information.named_constants import as_literals_are, with_names
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

@@ -17,7 +17,7 @@ from planner.catalog.opclasses import (
     OperatorClassDef,
     OperatorFamilyDef,
 )
-from planner.typefacts import FIRST_USER_OID
+from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -11,9 +11,9 @@ from engine.catalog.referred import with_policies
 from engine.catalog.stored import PG_CLASS_OID, PG_POLICY_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
 from engine.ddl.policies import columns_of
-from planner.builtins.system_definitions import get_expr
 from planner.catalog import RelationDef
 from planner.catalog.policy import COMMAND_WORDS, EVERYBODY
+from planner.information.definitions import get_expr
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -17,8 +17,8 @@ from engine.catalog.stored import PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
 from engine.catalog.virtual import RowDict, relation
 from planner.catalog import RANGE_CONSTRUCTORS, TypeDef
 from planner.facts import facts, rows
-from planner.opclass import class_oid
-from planner.typefacts import FIRST_USER_OID
+from planner.indexing.opclass import class_oid
+from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -12,7 +12,7 @@ from engine.catalog.acl_texts import acl_texts
 from engine.catalog.stored import PG_DATABASE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
 from planner.catalog import DefaultsDef
-from planner.classify import setting_spelling
+from planner.statements.classify import setting_spelling
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -28,10 +28,10 @@ from engine.catalog.stored import (
     row_type_oid,
 )
 from engine.catalog.virtual import RowDict, relation
-from planner.acl import EVERYBODY, AclItem
 from planner.catalog import ConfigurationDef
+from planner.catalog.acl import EVERYBODY, AclItem
+from planner.catalog.parameters import PG_PARAMETER_ACL
 from planner.catalog.policy import EVERYBODY as ALL_ROLES
-from planner.parameters import PG_PARAMETER_ACL
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -14,14 +14,14 @@ from engine.catalog.referred import with_statistics
 from engine.catalog.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_STATISTIC_EXT_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
 from engine.statistics.extended import ExtendedRecord
-from planner.bind.statistics import stored_expressions
-from planner.builtins.system_statistics import shown_expressions
+from planner.bind.define.statistics import stored_expressions
 from planner.catalog import RelationDef
+from planner.catalog.mcv_lists import encoded
+from planner.catalog.rights import Rights
 from planner.catalog.statistics import StatisticsDef
-from planner.mcv_lists import encoded
+from planner.information.statistics import shown_expressions
 from planner.query import Var
-from planner.rights import Rights
-from planner.walk import walk
+from planner.query.walk import walk
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from engine.catalog.physical import physical_type
 from engine.catalog.virtual import RowDict, relation
 from planner.catalog import ColumnDef, RelationDef
-from planner.rights import Rights
+from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -18,9 +18,9 @@ from engine.catalog.stored import (
     PG_TS_TEMPLATE_OID,
 )
 from engine.catalog.virtual import RowDict, relation
-from planner.bind.text_search import CLASSES
+from planner.bind.define.text_search import CLASSES
 from planner.catalog import ConfigurationDef, DictionaryDef, TextSearchDef
-from planner.extensions import TEMPLATES
+from planner.catalog.extensions import TEMPLATES
 from planner.facts import facts, rows
 from planner.textsearch.descriptions import descriptions as own_descriptions
 from planner.textsearch.names import built_in

@@ -11,14 +11,14 @@ from engine.catalog.referred import by_referred_in_triggers
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_PROC_OID, PG_TRIGGER_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
-from planner.bind.generated import columns_used
-from planner.bind.trigger import stored_condition
-from planner.builtins.system_triggers import condition_text, trigger_text
+from planner.bind.define.table.generated import columns_used
+from planner.bind.define.trigger import stored_condition
 from planner.catalog import RelationDef
+from planner.catalog.rights import Rights
 from planner.catalog.trigger import TriggerDef
-from planner.deparse_trigger import EVENT_WORDS, TIMING_WORDS
-from planner.rights import Rights
-from planner.typefacts import FIRST_USER_OID
+from planner.deparse.trigger import EVENT_WORDS, TIMING_WORDS
+from planner.information.triggers import condition_text, trigger_text
+from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

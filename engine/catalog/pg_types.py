@@ -12,7 +12,7 @@ from engine.catalog.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID, r
 from engine.catalog.virtual import RowDict, of_each, relation
 from planner.catalog import FIRST_RANK, RelationDef, TypeDef
 from planner.catalog.relation_kinds import ROW_TYPED
-from planner.typefacts import FIRST_UNPINNED
+from planner.types.facts import FIRST_UNPINNED
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -10,9 +10,8 @@ from __future__ import annotations
 from engine.catalog.index_parts import index_parts
 from pgwire.codecs.domain import BOX, CIRCLE, LINE, LSEG, PATH, POINT, POLYGON
 from pgwire.codecs.ranges import range_type
+from planner.base.errors import not_supported
 from planner.catalog import ColumnDef, IndexDef, RelationDef
-from planner.domains import base_oid
-from planner.errors import not_supported
 from planner.facts import BIT as BIT_OID
 from planner.facts import (
     BOOL,
@@ -57,8 +56,9 @@ from planner.facts import (
     XID,
     facts,
 )
-from planner.typefacts import decimal_of
 from planner.types import SqlType
+from planner.types.domains import base_oid
+from planner.types.facts import decimal_of
 from txn.types import IndexId, IndexKind, Kind, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
 
 _KINDS: dict[int, Kind] = {

@@ -22,7 +22,6 @@ from engine.catalog.stored import (
     row_array_oid,
     row_type_oid,
 )
-from planner.acl import AclItem, Membership
 from planner.catalog import (
     AclDef,
     AggregateDef,
@@ -48,17 +47,18 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.acl import AclItem, Membership
 from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
+from planner.catalog.named_oids import needed_oids, used_oids
 from planner.catalog.opclasses import FamilyMember, OperatorClassDef, OperatorFamilyDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.relation_kinds import ROW_TYPED
 from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
-from planner.named_oids import needed_oids, used_oids
-from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
+from planner.types.facts import FIRST_USER_OID
 
 
 class Reference(NamedTuple):

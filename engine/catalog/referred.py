@@ -15,9 +15,9 @@ from typing import Any, cast
 from engine.catalog.state import CatalogSnapshot
 from pgwire.give_way import give_way
 from planner.catalog import RelationDef
+from planner.catalog.named_oids import relations_in_text, used_oids
 from planner.catalog.relation_kinds import BY_QUERY, COLUMNED
-from planner.named_oids import relations_in_text, used_oids
-from planner.typefacts import FIRST_UNPINNED, element_of
+from planner.types.facts import FIRST_UNPINNED, element_of
 
 
 def by_referred(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]:

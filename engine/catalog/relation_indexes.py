@@ -14,7 +14,7 @@ from pgwire.give_way import paced_iter
 from planner.catalog import ConstraintDef, RelationDef
 from planner.catalog.relation_kinds import STORING
 from planner.catalog.statistics import StatisticsDef
-from planner.typefacts import FIRST_USER_OID
+from planner.types.facts import FIRST_USER_OID
 
 OwnedConstraint: TypeAlias = tuple[RelationDef, ConstraintDef]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pgwire.codecs.composite import RowShape
 from pgwire.codecs.user_types import Shapes
 from planner.facts import facts
-from planner.typefacts import FIRST_USER_OID
+from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

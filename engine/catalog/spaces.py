@@ -28,7 +28,7 @@ from engine.catalog.stored import Stored, StoredKey
 from engine.transaction.losses import Losses
 from pgwire.codecs.user_types import forget_space, set_latest
 from planner.catalog import DatabaseDef
-from planner.deparse_expr import quote_identifier
+from planner.deparse.expr import quote_identifier
 from txn.types import Timestamp
 
 log = logging.getLogger("holdfast")

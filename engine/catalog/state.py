@@ -61,9 +61,6 @@ from engine.catalog.user_types import register, register_catalog_rows, register_
 from pgwire.codecs.composite import RowShape
 from pgwire.codecs.user_types import UserTypes
 from pgwire.give_way import paced_iter
-from planner.acl import AclItem
-from planner.builtins.registry import forget_constructor
-from planner.casts import register_typed
 from planner.catalog import (
     DEFAULT_TIMELINE,
     AclDef,
@@ -80,15 +77,18 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.acl import AclItem
+from planner.catalog.extensions import PLPGSQL
 from planner.catalog.information_domains import information_domain_oids, information_domains
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.relation_kinds import ROW_TYPED
 from planner.catalog.trigger import TriggerDef
-from planner.extensions import PLPGSQL
+from planner.conversion.casts import register_typed
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID
-from planner.partition import is_division
-from planner.typefacts import FIRST_USER_OID
+from planner.functions.registry import forget_constructor
+from planner.partitions.bounds import is_division
+from planner.types.facts import FIRST_USER_OID
 from txn.types import ShardId
 
 MAX_ADDED = 1000

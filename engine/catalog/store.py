@@ -60,8 +60,8 @@ from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
+from planner.catalog.parameters import PG_PARAMETER_ACL
 from planner.catalog.relation_kinds import ROW_TYPED
-from planner.parameters import PG_PARAMETER_ACL
 from planner.parse import is_sql
 from txn.api import Transaction
 from txn.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec

@@ -13,14 +13,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pgwire.codecs.domain import FIRST_FIXED_OID
-from planner.acl import (
-    DATABASE_OWNER,
-    READ_ALL_DATA,
-    READ_SERVER_FILES,
-    WRITE_ALL_DATA,
-    WRITE_SERVER_FILES,
-    Membership,
-)
 from planner.catalog import (
     AclDef,
     ConfigurationDef,
@@ -36,11 +28,19 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog.acl import (
+    DATABASE_OWNER,
+    READ_ALL_DATA,
+    READ_SERVER_FILES,
+    WRITE_ALL_DATA,
+    WRITE_SERVER_FILES,
+    Membership,
+)
 from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
-from planner.typefacts import FIRST_USER_OID
+from planner.types.facts import FIRST_USER_OID
 
 SUPERUSER_OID = 10
 DATABASE_OID = 5

@@ -11,7 +11,7 @@ the owner. What has been dropped is its last owner's.
 
 The catalog that is read is then's with today's definitions in the places of those that have changed, under the names of then. Bodies
 are texts: today's is taken only where each relation that it reads is there under the same name, and its columns are the same ones
-(``same_names``); where it is bound it may read no other relation (``planner.bind.query.bind_view``).
+(``same_names``); where it is bound it may read no other relation (``planner.bind.query.select.bind_view``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from engine.catalog.todays_rights import last_owner
 from planner.catalog import BorrowedView, FunctionDef, RelationDef
 from planner.catalog.policy import security_of
-from planner.rights import Rights
+from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _CALLED: Final = re.compile(r"#(\d+)")
-"""How stored texts name functions (``planner.bind.calls``)."""
+"""How stored texts name functions (``planner.bind.expression.calls``)."""
 
 
 def with_code_of(

@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from engine.catalog.stored import key_of
-from planner.acl import default_acl
 from planner.catalog import RelationDef
+from planner.catalog.acl import default_acl
 from planner.catalog.foreign import (
     PG_FOREIGN_DATA_WRAPPER,
     PG_FOREIGN_SERVER,
@@ -26,13 +26,13 @@ from planner.catalog.foreign import (
     ServerDef,
     WrapperDef,
 )
-from planner.rights import PG_CLASS, PG_NAMESPACE, PG_PROC, PG_TYPE
+from planner.catalog.rights import PG_CLASS, PG_NAMESPACE, PG_PROC, PG_TYPE
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.catalog.stored import Stored, StoredKey
-    from planner.acl import AclItem
     from planner.catalog import DatabaseDef, FunctionDef, RoleDef, SchemaDef, TypeDef
+    from planner.catalog.acl import AclItem
 
 Last: TypeAlias = "Callable[[StoredKey], Stored | None]"
 _Owned = TypeVar("_Owned", "RelationDef", "SchemaDef", "TypeDef", "FunctionDef", WrapperDef, ServerDef)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from planner.catalog import Catalog
 from planner.catalog.relation_kinds import ROW_TYPED
-from planner.long_names import cut
+from planner.parse.long_names import cut
 
 
 def is_type(catalog: Catalog, schema: str, name: str) -> bool:

@@ -20,13 +20,13 @@ from typing import Final, TypeAlias
 from engine.catalog.stored import Stored, row_array_oid, row_type_oid
 from pgwire.codecs import register as codecs
 from pgwire.release import mind_long
-from planner.builtins.registry import forget_constructor
 from planner.catalog import RelationDef, TypeDef
 from planner.catalog.relation_kinds import ROW_TYPED
-from planner.composite import forget_typed
-from planner.domains import forget_domain
+from planner.conversion.composite import forget_typed
 from planner.facts import forget_type
-from planner.typefacts import forget_range
+from planner.functions.registry import forget_constructor
+from planner.types.domains import forget_domain
+from planner.types.facts import forget_range
 from txn.slices import Slice
 
 Definition: TypeAlias = RelationDef | TypeDef

@@ -1,7 +1,7 @@
 """Users' types: what is told about them to the planner and the codecs, and their rows of the catalog.
 
 TypeDef (catalog) ── register ──> planner.facts: kind, category, array type     structure, by oid, as long as it lives (``type_owners``)
-                                  planner.domains: what a domain is over
+                                  planner.types.domains: what a domain is over
                                   pgwire.codecs.registry: codecs
 ── with_enums, row_shape ──> CodecSettings.types             labels and attributes, as of one catalog
 """
@@ -17,10 +17,10 @@ from pgwire.codecs.register import order_of, register_domain, register_enum, reg
 from pgwire.codecs.user_types import EnumLabels
 from pgwire.give_way import paced
 from planner.catalog import RelationDef, RowType, TypeDef
-from planner.domains import know_domain, plain_type
 from planner.facts import TypeFact, facts, register_type
-from planner.typefacts import FIRST_USER_OID
-from planner.typefacts import register_range as know_range
+from planner.types.domains import know_domain, plain_type
+from planner.types.facts import FIRST_USER_OID
+from planner.types.facts import register_range as know_range
 
 
 def register(type_: TypeDef) -> None:
@@ -112,7 +112,7 @@ def row_shape(made: RowType) -> RowShape:
 
 def _register_range(type_: TypeDef) -> None:
     """A range type, its multirange type, the array types over both, and their constructors."""
-    from planner.builtins.own_ranges import register_constructors  # which loads those of all types
+    from planner.functions.values.own_ranges import register_constructors  # which loads those of all types
 
     made = RangeType(
         type_.oid, type_.name, type_.base, type_.multirange, type_.multirange_name, compared=order_of(type_.base)

@@ -32,8 +32,8 @@ from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import BLOCK, IMPLICIT
 from pgwire.codecs.user_types import EnumLabels, UserTypes
 from pgwire.give_way import between, openly, paced, spaced
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef, TypeDef
-from planner.errors import SqlError
 from planner.statements import CreateMaterializedView, CreateTable, MarkConstraints, RefreshMaterializedView
 from txn.api import Transaction
 from txn.errors import Cause, SchemaChanged

@@ -30,11 +30,11 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_TYPE_OID
 from pgwire.codecs.settings import STORED_TEXT
 from pgwire.give_way import paced, paced_iter
-from planner.acl import AclItem
+from planner.base.quoting import printed
 from planner.catalog import RelationDef
+from planner.catalog.acl import AclItem
 from planner.facts import BOOL, CHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, XID
-from planner.quoting import printed
-from planner.typefacts import FIRST_USER_OID
+from planner.types.facts import FIRST_USER_OID
 from txn.slices import over
 
 if TYPE_CHECKING:

@@ -43,10 +43,10 @@ from planner.catalog import AclDef, ConfigurationDef, ConstraintDef, DictionaryD
 from planner.catalog.collations import PG_COLLATION, CollationDef
 from planner.catalog.conversions import PG_CONVERSION, ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef
+from planner.catalog.named_oids import named_oids, relations_in_text
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
-from planner.named_oids import named_oids, relations_in_text
-from planner.partition import ancestors
-from planner.typefacts import FIRST_USER_OID
+from planner.partitions.bounds import ancestors
+from planner.types.facts import FIRST_USER_OID
 
 NAME: Final = "name/"
 ROLE_NAME: Final = "role-name/"

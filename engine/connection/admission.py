@@ -28,11 +28,11 @@ from engine.ddl.roles import allow_role
 from pgwire.backend import Authentication, Responder
 from pgwire.errors import BackendError, ErrorReport
 from pgwire.tcp import TCP_OPTIONS
-from planner.acl import memberships
+from planner.base.errors import SqlError
 from planner.catalog import DatabaseDef, RoleDef, TextSearchDef
-from planner.errors import SqlError
+from planner.catalog.acl import memberships
+from planner.catalog.rights import Rights
 from planner.facts import REGCONFIG
-from planner.rights import Rights
 from planner.textsearch.names import find_named
 
 if TYPE_CHECKING:

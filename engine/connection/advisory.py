@@ -1,4 +1,4 @@
-"""A connection's advisory locks, as the functions over them see it (``planner.builtins.session.AdvisorySystem``).
+"""A connection's advisory locks, as the functions over them see it (``planner.functions.session.AdvisorySystem``).
 
     pg_advisory_lock        held until it is given back, or the connection ends
     pg_advisory_xact_lock   held until the transaction ends, or goes back to a savepoint before it

@@ -51,9 +51,9 @@ from pgwire.backend import (
 from pgwire.errors import BackendError, ErrorReport
 from pgwire.release import release_error
 from pgwire.voice import Severity
-from planner.builtins.reg import reg_input, reg_output
-from planner.builtins.system import other_type_name
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.functions.system.names import other_type_name
+from planner.functions.values.reg import reg_input, reg_output
 from planner.query import OutputColumn
 from txn.errors import TxnError
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.transaction.block_state import IDLE
 from pgwire.release import release
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.journal import OneOfMany
 
 if TYPE_CHECKING:

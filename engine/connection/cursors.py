@@ -17,8 +17,8 @@ from engine.connection.portal import Cursor, Portal, RowReader, Rows
 from engine.connection.rows import RowBatch, RowTuple
 from pgwire.codecs.sizes import measure_of, row_bytes
 from pgwire.give_way import openly
-from planner.errors import SqlError
-from planner.scrolling import scrolls_back
+from planner.base.errors import SqlError
+from planner.query.scrolling import scrolls_back
 from planner.statements import CursorKey, DeclareCursor, DeclareSubscribe, Fetch, QueryStatement
 from txn.errors import TxnError
 

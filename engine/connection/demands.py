@@ -11,8 +11,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from planner.domain_checks import Demand, demand
-from planner.errors import not_supported
+from planner.base.errors import not_supported
+from planner.conversion.domain_checks import Demand, demand
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

@@ -65,9 +65,9 @@ class Derived:
             null_equals=get("transform_null_equals") == "on",
         )
         self.row_security = get("row_security") == "on"
-        # Do plain literals know escapes (planner/escapes.py)?
+        # Do plain literals know escapes (planner/parse/escapes.py)?
         self.escapes = get("standard_conforming_strings") == "off"
-        # Are all names that it reads quoted (planner/quoting.py)?
+        # Are all names that it reads quoted (planner/base/quoting.py)?
         self.quotes_all = get("quote_all_identifiers") == "on"
         # May a quote be written \'? In some encodings a backslash may be half of a character.
         quotes = get("backslash_quote")

@@ -34,8 +34,8 @@ from pgwire.backend import MaybeAwaitable, Responder
 from pgwire.codecs.rows import LongRows
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import openly
-from planner.builtins.large import LARGE_BYTES
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.base.large import LARGE_BYTES
 from planner.statements import Call, Transaction
 from txn.errors import Deadlock, WriteConflict
 

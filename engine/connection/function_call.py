@@ -21,9 +21,9 @@ from engine.transaction.retry import run_with_retries
 from pgwire.backend import Responder
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.rows import LongRows
-from planner.bind.calls import is_users_function, proc_fact
-from planner.deparse_expr import quote_identifier
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.bind.expression.calls import is_users_function, proc_fact
+from planner.deparse.expr import quote_identifier
 from planner.facts import ProcFact, facts
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from pgwire.backend import MaybeAwaitable
 from pgwire.errors import BackendError
 from pgwire.give_way import between, is_safe
 from pgwire.release import release_error
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

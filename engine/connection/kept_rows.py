@@ -26,7 +26,7 @@ from engine.connection.rows import RowBatch, RowTuple
 from engine.errors import TROUBLES
 from engine.loop.descriptors import Descriptors
 from pgwire.codecs.sizes import Measure
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.persist.trouble import again, exactly, number_of, reason_of, said
 
 KEPT_BYTES: Final = (

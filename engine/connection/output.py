@@ -32,10 +32,10 @@ from pgwire.codecs.sizes import measure_of
 from pgwire.give_way import PACE, between, openly
 from pgwire.long_values import LONG
 from pgwire.oids import BYTEA
-from planner.builtins.acl_items import ACL_TYPES, acl_input
-from planner.builtins.reg import NAMED, named_input, named_output
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.facts import INT2, INT4, INT8, TEXT
+from planner.functions.values.acl_items import ACL_TYPES, acl_input
+from planner.functions.values.reg import NAMED, named_input, named_output
 from planner.query import OutputColumn
 from planner.types import SqlType
 

@@ -14,7 +14,7 @@ from engine.connection.kept_rows import KeptRows
 from engine.connection.rows import MANY_ROWS, ReadyRows, RowBatch, RowStream, RowTuple
 from engine.reads.plans import Plan
 from engine.routines.acting import acting_as
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.facts import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ
 from planner.query import OutputColumn
 from planner.statements import CloseCursor

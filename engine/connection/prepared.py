@@ -26,17 +26,17 @@ from pgwire.codecs.text import clip_bytes
 from pgwire.give_way import give_way, openly
 from pgwire.release import release_all
 from planner import ast
+from planner.base.errors import Span, SqlError, result_type_changed
+from planner.base.large import LARGE_BYTES
 from planner.bind import coerce_argument
-from planner.builtins.acl_items import input_by_catalog
-from planner.builtins.large import LARGE_BYTES
-from planner.builtins.reg import reg_input
 from planner.catalog import SystemCatalog
-from planner.errors import Span, SqlError, result_type_changed
 from planner.evaluate import Env, Shared, compile_expr
 from planner.facts import CITEXT
+from planner.functions.values.acl_items import input_by_catalog
+from planner.functions.values.reg import reg_input
 from planner.parse import parse
 from planner.statements import ExecutePrepared, QueryStatement
-from planner.typefacts import FIRST_USER_OID
+from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from engine.errors import file_state
 from pgwire.codecs.invalid import quoting
 from pgwire.give_way import give_way
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 _LOG: Final = "log.sqlite"
 _SPILLED: Final = ("duckdb-spill", "spark/spool")

@@ -18,10 +18,10 @@ from engine.bulk.server_files import permitted
 from engine.errors import file_state
 from pgwire.codecs.invalid import quoting
 from pgwire.long_values import joined_bytes
-from planner.acl import READ_SERVER_FILES
-from planner.builtins.large import foresee
-from planner.errors import SqlError
-from planner.rights import Rights
+from planner.base.errors import SqlError
+from planner.base.large import foresee
+from planner.catalog.acl import READ_SERVER_FILES
+from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -7,7 +7,7 @@
     ahead      indexes being built before the DDL that adds them                engine/ddl/index_ahead.py
     system     the server as system functions see it                            engine/connection/system.py
 
-``Session`` is also what functions see of the session (``planner.builtins.session.EvalSession``) and what statements are bound
+``Session`` is also what functions see of the session (``planner.functions.session.EvalSession``) and what statements are bound
 under.
 """
 
@@ -45,14 +45,14 @@ from pgwire.backend import Responder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.errors import ErrorReport
 from pgwire.give_way import openly
-from planner.acl import inherited
+from planner.base.errors import SqlError
 from planner.bind.context import RowSecurity
-from planner.bind.row_security import applies
+from planner.bind.query.row_security import applies
 from planner.catalog import DatabaseDef, RelationDef, RoleDef, TextSearchDef
-from planner.errors import SqlError
-from planner.escapes import refuse_quotes, to_standard
+from planner.catalog.acl import inherited
+from planner.catalog.rights import Rights
 from planner.facts import REGCONFIG, facts
-from planner.rights import Rights
+from planner.parse.escapes import refuse_quotes, to_standard
 from planner.textsearch.names import find_named
 
 if TYPE_CHECKING:
@@ -546,7 +546,7 @@ class Session:
     def standard_text(self, text: str) -> str:
         """Return what a client sends, or EXECUTE runs, as ``standard_conforming_strings = on`` reads it; tells of escapes (22P06).
 
-        Raises as ``planner.escapes.to_standard``, and 22P06 for a quote behind a backslash where ``backslash_quote`` allows none.
+        Raises as ``planner.parse.escapes.to_standard``, and 22P06 for a quote behind a backslash where ``backslash_quote`` allows none.
         """
         if self.derived.guards_quotes and "\\'" in text:
             openly(refuse_quotes, text, escapes=self.derived.escapes)

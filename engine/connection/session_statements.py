@@ -15,8 +15,8 @@ from engine.transaction.block_statements import set_mode
 from pgwire.backend import Responder
 from pgwire.codecs.encodings import at_hand, canonical, convertible, encoding
 from planner import statements as st
-from planner.errors import SqlError
-from planner.long_names import cut
+from planner.base.errors import SqlError
+from planner.parse.long_names import cut
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

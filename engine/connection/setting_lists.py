@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from pgwire.give_way import paced_iter
-from planner.errors import SqlError, not_supported
-from planner.long_names import cut
+from planner.base.errors import SqlError, not_supported
+from planner.parse.long_names import cut
 
 _BLANKS: Final = " \t\n\r\f\v"
 _ENDS: Final = frozenset(_BLANKS + ",")

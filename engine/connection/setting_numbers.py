@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from engine.connection.setting_defs import SettingDef
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 _MEMORY: Final = (("TB", 1024**4), ("GB", 1024**3), ("MB", 1024**2), ("kB", 1024), ("B", 1))
 _TIME: Final = (

@@ -14,11 +14,11 @@ from engine.connection.setting_numbers import real_number, whole_number
 from pgwire.codecs.encodings import canonical, convertible
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.zone import find_zone, names
-from planner.builtins.reg import quote_ident
+from planner.base.errors import SqlError, not_supported
 from planner.catalog import TextSearchDef
-from planner.errors import SqlError, not_supported
 from planner.facts import REGCONFIG
-from planner.long_names import cut
+from planner.functions.values.reg import quote_ident
+from planner.parse.long_names import cut
 from planner.textsearch.names import find_named
 
 _END_OF_OFFSETS_S = 168 * 3600  # time zones may be a week from UTC, less an hour

@@ -25,7 +25,7 @@ from pgwire.codecs.invalid import quoting
 from pgwire.errors import BackendError
 from pgwire.long_values import fields, run_end
 from pgwire.tcp import TCP_OPTIONS
-from planner.errors import SqlError, not_supported
+from planner.base.errors import SqlError, not_supported
 
 _TOLD: Final = frozenset(REPORTED) | TCP_OPTIONS
 MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")

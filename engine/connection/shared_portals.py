@@ -19,7 +19,7 @@ from engine.connection.rows import ReadyRows, RowBatch
 from engine.reads.planning import IN_FAILED_BLOCK
 from engine.transaction.block_state import BlockState
 from pgwire.backend import Responder
-from planner.errors import SqlError, not_supported
+from planner.base.errors import SqlError, not_supported
 from planner.statements import Fetch, Subscribe
 
 if TYPE_CHECKING:

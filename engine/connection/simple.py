@@ -33,7 +33,7 @@ from pgwire.codecs.rows import LongRows
 from pgwire.give_way import openly
 from pgwire.release import release_all
 from planner import ast
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.parse import Parsed, parse
 from txn.errors import TxnError
 from txn.types import Timestamp

@@ -25,7 +25,7 @@ from engine.connection.kept_rows import CELL_BYTES, refused
 from engine.loop.descriptors import Descriptors
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import beside, give_way, openly
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.persist.trouble import again, exactly
 from txn.types import Row
 

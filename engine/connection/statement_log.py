@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 from pgwire.codecs.registry import text_output
 from pgwire.errors import ErrorReport
 from planner import ast
-from planner.classify import command_tag
 from planner.statements import Copy
+from planner.statements.classify import command_tag
 
 if TYPE_CHECKING:
     from engine.connection.portal import Portal, Prepared

@@ -1,4 +1,4 @@
-"""The server as system functions see it from one session (``planner.builtins.session.EvalSystem``).
+"""The server as system functions see it from one session (``planner.functions.session.EvalSystem``).
 
 pg_relation_size ──> the transaction's figures      pg_terminate_backend ──> pgwire's server
 pg_blocking_pids ──> the lock table                 pg_show_all_settings ──> a catalog relation
@@ -21,8 +21,8 @@ from engine.large_objects.session import SessionLargeObjects
 from engine.sequences.session import SessionSequences
 from engine.transaction import snapshots
 from pgwire.give_way import give_way
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 from planner.facts import PG_CATALOG_OID
 from txn import inspect
 from txn.api import ShardStats

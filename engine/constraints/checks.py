@@ -13,8 +13,8 @@ from engine.eager import settle
 from engine.writes.spilling import Spilling
 from pgwire.give_way import between, spaced
 from pgwire.release import let_go
+from planner.base.errors import SqlError
 from planner.catalog import ConstraintDef
-from planner.errors import SqlError
 from txn.types import IndexId, ShardId
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from engine.constraints.setwise import check_table
 from engine.eager import settle
 from engine.transaction.timelines import crossing
 from pgwire.give_way import paced_iter
-from planner.bind.foreign_key import resolve
-from planner.bind.naming import choose_name
+from planner.base.errors import SqlError
+from planner.bind.define.table.foreign_key import resolve
+from planner.bind.define.table.naming import choose_name
 from planner.catalog import ConstraintDef, RelationDef
-from planner.errors import SqlError
 from planner.statements import ForeignKeySpec
 from txn.types import ShardId
 

@@ -40,10 +40,10 @@ from engine.writes.spilling import Spilling
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
 from pgwire.release import let_go
+from planner.base.errors import SqlError
 from planner.bind import generated_from
 from planner.bind.stored import column_default
 from planner.catalog import ColumnDef, RelationDef
-from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
 from txn.types import IndexId, Row, RowId, ShardId, StoredRow
 

@@ -23,10 +23,10 @@ from engine.transaction.shown_values import shown_value
 from engine.writes.shape import table_layout
 from pgwire.give_way import between, openly
 from pgwire.long_values import in_order
+from planner.base.errors import SqlError
 from planner.bind import bind_check
-from planner.bind.runnable import runnable
+from planner.bind.stored.runnable import runnable
 from planner.catalog import ConstraintDef, RelationDef
-from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, compile_expr, compile_operator
 from planner.facts import (
     BOOL,

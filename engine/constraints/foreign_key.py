@@ -27,10 +27,10 @@ from engine.eager import settle
 from engine.transaction.shown_values import shown_value
 from pgwire.give_way import PACE, between
 from pgwire.release import let_go
+from planner.base.errors import SqlError
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
-from planner.errors import SqlError
 from planner.evaluate import Env
-from planner.partition_rows import place_of
+from planner.partitions.rows import place_of
 from txn.api import RowLock, Transaction
 from txn.mvcc.keys import value_mapper
 from txn.types import IndexId, Key, KeyRange, Row, ShardId, StoredRow

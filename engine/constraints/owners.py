@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from engine.constraints.foreign_key import ForeignKey
 from engine.constraints.reference_texts import child_text, parent_text
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
 from planner.catalog.relation_kinds import RELATION_KINDS
-from planner.errors import SqlError
-from planner.rights import Rights
+from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planner.catalog import ConstraintDef, RelationDef
-from planner.partition import ancestors, column_map, descendants
-from planner.partition_dml import index_of_leaf
+from planner.partitions.bounds import ancestors, column_map, descendants
+from planner.partitions.changes import index_of_leaf
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

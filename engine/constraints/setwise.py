@@ -20,7 +20,7 @@ from engine.constraints.owners import ask_child, ask_parent
 from engine.constraints.references import references_to
 from engine.reads.unasked import unasked_rows
 from planner.catalog import ConstraintDef, RelationDef
-from planner.deparse_expr import quote_identifier
+from planner.deparse.expr import quote_identifier
 from txn.api import Transaction
 from txn.types import Row, ShardId
 

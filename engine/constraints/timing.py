@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from planner.base.errors import SqlError
 from planner.catalog import ConstraintDef, RelationDef
-from planner.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.constraints.foreign_key import Keys

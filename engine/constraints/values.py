@@ -19,7 +19,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
 from pgwire.codecs.typmod import typmod_function
-from planner.errors import SqlError, not_supported
+from planner.base.errors import SqlError, not_supported
 from planner.facts import (
     BPCHAR,
     FLOAT4,
@@ -38,8 +38,8 @@ from planner.facts import (
     TEXT,
     VARCHAR,
 )
-from planner.typefacts import format_type
 from planner.types import SqlType
+from planner.types.facts import format_type
 
 Convert = Callable[[Any], Any]
 

@@ -54,14 +54,14 @@ from engine.triggers.define import enable_triggers
 from engine.triggers.dependencies import trigger_words
 from pgwire.give_way import between, openly, paced_iter
 from planner import statements as st
-from planner.acl import reowned
-from planner.bind.functions import body_statements
-from planner.bind.index import lacks_hidden
+from planner.base.errors import SqlError, not_supported
+from planner.bind.define.functions import body_statements
+from planner.bind.define.table.index import lacks_hidden
 from planner.bind.stored import rebase_default_text, stored_default
 from planner.catalog import ConstraintDef, FunctionDef, RelationDef
-from planner.errors import SqlError, not_supported
-from planner.partition import column_map
-from planner.partition_dml import over_columns
+from planner.catalog.acl import reowned
+from planner.partitions.bounds import column_map
+from planner.partitions.changes import over_columns
 from planner.query import Expr
 from txn.api import Transaction
 from txn.types import ShardId

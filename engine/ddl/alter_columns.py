@@ -50,19 +50,19 @@ from engine.writes.returning import make_env
 from engine.writes.shape import TableShape, table_layout
 from pgwire.give_way import opening, openly, paced_iter
 from planner import statements as st
+from planner.base.errors import SqlError, not_supported
 from planner.bind import bind_check, deparse_check, generated_from, rebase_view
-from planner.bind.generated import columns_used
-from planner.bind.index import dropped_column, rebound_indexes, with_hidden, without_indexes
-from planner.bind.statistics import retyped_statistics
+from planner.bind.define.statistics import retyped_statistics
+from planner.bind.define.table.generated import columns_used
+from planner.bind.define.table.index import dropped_column, rebound_indexes, with_hidden, without_indexes
 from planner.bind.stored import column_default, stored_default
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.catalog.relation_kinds import BY_QUERY
-from planner.classify import is_volatile
-from planner.domain_checks import demand
-from planner.domains import domain_named, plain_type
-from planner.errors import SqlError, not_supported
+from planner.conversion.domain_checks import demand
 from planner.evaluate import compile_expr
 from planner.query import Expr
+from planner.statements.classify import is_volatile
+from planner.types.domains import domain_named, plain_type
 from txn.types import Row
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
     SELECT a, b FROM ONLY t TABLESAMPLE …     the rows, whatever rights and policies say: who may ANALYZE a table may count all of it
     f(a + b)                                  computed from each, as the table's owner, who wrote it: a superuser's ANALYZE lends nobody rights
 
-An expression that cannot be computed row by row (``planner.bind.runnable``: its function reads tables) leaves its object without
+An expression that cannot be computed row by row (``planner.bind.stored.runnable``: its function reads tables) leaves its object without
 figures, with a WARNING that says so.
 """
 
@@ -18,18 +18,18 @@ from engine.statistics.extended import SAMPLE_ROWS, Column, ExtendedRecord, exte
 from engine.writes.shape import table_layout
 from pgwire.codecs.registry import text_output
 from pgwire.give_way import openly, paced
-from planner.bind.runnable import runnable
-from planner.bind.statistics import columns_of, stored_expressions
-from planner.builtins.compare import hash_key, sort_key
+from planner.base.errors import SqlError
+from planner.bind.define.statistics import columns_of, stored_expressions
+from planner.bind.stored.runnable import runnable
 from planner.catalog import RelationDef
 from planner.catalog.statistics import StatisticsDef
-from planner.deparse_expr import quote_identifier
-from planner.domains import base_oid
-from planner.errors import SqlError
+from planner.deparse.expr import quote_identifier
 from planner.evaluate import Env, RowFunction, Shared, compile_expr
 from planner.facts import facts
+from planner.functions.values.compare import hash_key, sort_key
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
+from planner.types.domains import base_oid
 from txn.types import ShardId
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from engine.ddl.namings import Namings
 from engine.ddl.roles import function_words
 from engine.ddl.types import without_attribute
 from engine.ddl.uses import Use, dependency, uses_of
+from planner.base.errors import SqlError
 from planner.catalog import ColumnDef, TypeDef
-from planner.errors import SqlError
-from planner.named_oids import named_oids
+from planner.catalog.named_oids import named_oids
 
 
 def refuse_used(session: Session, type_: TypeDef, attribute: ColumnDef) -> None:

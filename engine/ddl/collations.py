@@ -17,11 +17,11 @@ from engine.ddl.named_places import alter_named, schema_oid
 from engine.reads.plans import Plan, Replan
 from pgwire.give_way import openly
 from planner import statements as st
-from planner.builtins.system_describe import describe_object
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
 from planner.catalog.collations import PG_COLLATION, CollationDef
-from planner.errors import SqlError
 from planner.facts import rows
+from planner.information.describe import describe_object
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

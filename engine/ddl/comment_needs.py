@@ -33,10 +33,10 @@ from engine.ddl.routine_needs import RoutineNeeds
 from engine.ddl.statistics_needs import StatisticsNeeds
 from engine.reads.plans import Replan
 from planner import statements as st
+from planner.base.errors import SqlError
+from planner.base.total import members, total
 from planner.catalog.collations import PG_COLLATION
 from planner.catalog.conversions import PG_CONVERSION
-from planner.errors import SqlError
-from planner.total import members, total
 
 
 class CommentNeeds(

@@ -40,11 +40,11 @@ from engine.ddl.types import changed_type, new_type, without_attribute
 from engine.reads.plans import Plan, Replan
 from pgwire.give_way import between, openly
 from planner import statements as st
-from planner.builtins.system import type_name
+from planner.base.errors import SqlError
 from planner.catalog import ColumnDef, TypeDef
-from planner.domain_checks import check_function
-from planner.domains import domain_named, plain_type
-from planner.errors import SqlError
+from planner.conversion.domain_checks import check_function
+from planner.functions.system.names import type_name
+from planner.types.domains import domain_named, plain_type
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -19,8 +19,8 @@ from engine.reads.plans import Plan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
 from engine.writes.dml import tables_to_lock
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog import ConstraintDef, RelationDef, TypeDef
-from planner.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.ddl.conversions import conversion_of
 from engine.ddl.needs import Needs
 from planner import statements as st
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 
 class ConversionNeeds(Needs):

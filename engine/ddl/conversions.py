@@ -13,8 +13,8 @@ from engine.reads.plans import Plan, Replan
 from pgwire.codecs.encodings import NAMES
 from pgwire.give_way import openly
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog.conversions import ConversionDef
-from planner.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

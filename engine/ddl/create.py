@@ -60,18 +60,18 @@ from engine.writes.insert_bulk import BulkSource
 from engine.writes.shape import TableShape, whole_rows
 from planner import ast
 from planner import statements as st
-from planner.acl import reowned
+from planner.base.errors import SqlError
 from planner.bind import bind_statement
 from planner.bind.context import make_context
-from planner.bind.ddl import SCHEMA_ELEMENTS, placed_element
-from planner.bind.index import with_hidden
-from planner.bind.table import late_defaults
-from planner.bind.typed import attributes_of
+from planner.bind.define.relations import SCHEMA_ELEMENTS, placed_element
+from planner.bind.define.table.index import with_hidden
+from planner.bind.define.table.table import late_defaults
+from planner.bind.define.table.typed import attributes_of
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
-from planner.collations import name_of
-from planner.domains import domain_named, plain_type
-from planner.errors import SqlError
-from planner.typefacts import format_type
+from planner.catalog.acl import reowned
+from planner.conversion.collations import name_of
+from planner.types.domains import domain_named, plain_type
+from planner.types.facts import format_type
 from txn.types import Row, ShardId
 
 if TYPE_CHECKING:

@@ -31,6 +31,7 @@ from engine.catalog.user_types import register, register_rows_of
 from engine.ddl.rewrite import FewOrMore
 from engine.eager import settle
 from pgwire.give_way import spaced
+from planner.base.errors import SqlError
 from planner.catalog import (
     AclDef,
     AggregateDef,
@@ -55,10 +56,9 @@ from planner.catalog.policy import PolicyDef
 from planner.catalog.relation_kinds import ROW_TYPED
 from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
-from planner.errors import SqlError
 from planner.facts import REGCLASS, REGCONFIG, REGDICTIONARY, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE
-from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
+from planner.types.facts import FIRST_USER_OID
 from txn.api import Transaction
 from txn.types import Row, ShardId
 
@@ -76,7 +76,7 @@ _TOKEN: Final = re.compile(
     r"""|(?<=ON\ CONSTRAINT\ )"#(?P<constraint>\d+)\""""  # ON CONFLICT ON CONSTRAINT "#16530"
     r"""|'(?:[^']|'')*'|"(?:[^"]|"")*\""""  # other literals and names, whatever is in them
 )
-"""Where a stored text names objects by their oids (``planner.typefacts``, ``planner.bind.calls``)."""
+"""Where a stored text names objects by their oids (``planner.types.facts``, ``planner.bind.expression.calls``)."""
 _NUMBER: Final = re.compile(r"\d+")
 
 

@@ -27,9 +27,9 @@ from engine.large_objects import shards as large_objects
 from engine.reads.plans import Plan
 from pgwire.backend import Responder
 from planner import statements as st
-from planner.acl import memberships, reowned
+from planner.base.errors import SqlError
 from planner.catalog import AclDef, DatabaseDef, DefaultsDef
-from planner.errors import SqlError
+from planner.catalog.acl import memberships, reowned
 from txn.types import Timestamp
 
 if TYPE_CHECKING:

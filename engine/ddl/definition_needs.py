@@ -13,13 +13,13 @@ from engine.ddl.row_needs import RowNeeds
 from engine.ddl.truncated import truncated
 from pgwire.give_way import paced
 from planner import statements as st
-from planner.acl import CHECKPOINT
+from planner.base.errors import SqlError
+from planner.base.total import members, total
 from planner.catalog import RelationDef
+from planner.catalog.acl import CHECKPOINT
 from planner.catalog.foreign import ServerDef
-from planner.errors import SqlError
-from planner.partition import descendants
-from planner.rights import foreign_kind
-from planner.total import members, total
+from planner.catalog.rights import foreign_kind
+from planner.partitions.bounds import descendants
 
 
 class DefinitionNeeds(RowNeeds):

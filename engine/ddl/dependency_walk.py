@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.catalog.dependency_rows import PG_ATTRDEF_OID, PG_REWRITE_OID
 from pgwire.give_way import give_way
-from planner.builtins.system_definitions import RULE_OID_BASE
-from planner.builtins.system_describe import describe_object
 from planner.catalog.statistics import PG_STATISTIC_EXT
+from planner.information.definitions import RULE_OID_BASE
+from planner.information.describe import describe_object
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pgwire.give_way import paced, paced_iter
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 
 class Dependency(NamedTuple):

@@ -22,11 +22,11 @@ from engine.ddl.type_names import check_free, make_room
 from engine.ddl.types import changed_type, new_type
 from engine.reads.plans import Plan
 from planner import statements as st
-from planner.bind.domain import stored_check
+from planner.base.errors import SqlError
+from planner.bind.define.domain import stored_check
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef, TypeDef
-from planner.domain_checks import check_function
-from planner.errors import SqlError
-from planner.typefacts import element_of, format_type
+from planner.conversion.domain_checks import check_function
+from planner.types.facts import element_of, format_type
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

@@ -36,12 +36,12 @@ from engine.sources import guard
 from engine.triggers.firing import firing_of
 from pgwire.give_way import between, give_way, opening, openly, spaced
 from planner import statements as st
-from planner.bind.index import without_indexes
+from planner.base.errors import SqlError
+from planner.bind.define.table.index import without_indexes
 from planner.catalog import AclDef, ColumnDef, ConstraintDef, RelationDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.relation_kinds import BY_QUERY, RELATION_KINDS, ROW_TYPED
-from planner.errors import SqlError
-from planner.partition import ancestors, descendants
+from planner.partitions.bounds import ancestors, descendants
 from txn.api import Transaction
 from txn.types import ShardId
 

@@ -31,12 +31,12 @@ from engine.ddl.text_search import asked_by, drop_objects
 from engine.ddl.types import drop_types
 from pgwire.give_way import openly, paced_iter, spaced
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog import ExtensionDef, FunctionDef, RelationDef, SchemaDef, TextSearchDef, TypeDef
 from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.opclasses import OpclassDef
 from planner.catalog.statistics import StatisticsDef
-from planner.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

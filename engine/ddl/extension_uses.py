@@ -21,9 +21,9 @@ from engine.ddl.types import drop_types, functions_using, type_dependencies
 from engine.ddl.uses import Use, dependency, drop_use
 from pgwire.give_way import opening
 from planner.catalog import DictionaryDef, ExtensionDef, TypeDef
-from planner.extensions import TEMPLATES
+from planner.catalog.extensions import TEMPLATES
 from planner.facts import facts
-from planner.opclass_extensions import PLAIN_EXTENSIONS, ExtensionClass, class_named, default_class
+from planner.indexing.opclass_extensions import PLAIN_EXTENSIONS, ExtensionClass, class_named, default_class
 
 
 class Hanging(NamedTuple):

@@ -24,12 +24,12 @@ from engine.ddl.extension_uses import dictionaries_of, drop_hanging, hanging, ow
 from engine.ddl.text_search import check_free, check_new
 from engine.reads.plans import Plan
 from planner import statements as st
-from planner.builtins.system import type_name
+from planner.base.errors import SqlError
 from planner.catalog import DictionaryDef, ExtensionDef, FunctionDef, TypeDef
+from planner.catalog.extensions import COMMENTS, DICTIONARIES, DOMAINS, PLPGSQL, TEMPLATES
 from planner.catalog.relation_kinds import ROW_TYPED
-from planner.errors import SqlError
-from planner.extensions import COMMENTS, DICTIONARIES, DOMAINS, PLPGSQL, TEMPLATES
 from planner.facts import ExtensionFact, ProcFact, facts
+from planner.functions.system.names import type_name
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

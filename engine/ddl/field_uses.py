@@ -23,20 +23,20 @@ from engine.ddl.field_names import mentions
 from engine.ddl.row_readers import reading
 from engine.ddl.uses import Use, dependency, drop_use
 from pgwire.give_way import give_way, openly
+from planner.base.errors import SqlError
 from planner.bind import bind_check
-from planner.bind.domain import stored_check
-from planner.bind.functions import rebase_body, rebase_default
-from planner.bind.generated import stored_generation
-from planner.bind.index import index_keys
-from planner.bind.policy import rebound_policies
-from planner.bind.renaming import renamed
-from planner.bind.statistics import stored_expressions
+from planner.bind.define.domain import stored_check
+from planner.bind.define.functions import rebase_body, rebase_default
+from planner.bind.define.policy import rebound_policies
+from planner.bind.define.statistics import stored_expressions
+from planner.bind.define.table.generated import stored_generation
+from planner.bind.define.table.index import index_keys
+from planner.bind.define.trigger import stored_condition
 from planner.bind.stored import rebase_default_text, rebase_view
-from planner.bind.trigger import stored_condition
+from planner.bind.stored.renaming import renamed
 from planner.catalog import ConstraintDef, FunctionDef, RelationDef, TypeDef
 from planner.catalog.relation_kinds import BY_QUERY, WITH_EXPRESSIONS
-from planner.errors import SqlError
-from planner.partition import key_exprs
+from planner.partitions.bounds import key_exprs
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.ddl.rights import Asked
 from planner import ast
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef, TypeDef
-from planner.errors import SqlError
 from planner.facts import REGCONFIG, REGDICTIONARY
 from planner.textsearch.names import find
 

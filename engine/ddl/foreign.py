@@ -29,8 +29,9 @@ from engine.ddl.members import named_role
 from engine.reads.plans import Plan, Replan
 from pgwire.give_way import openly
 from planner import statements as st
-from planner.acl import reowned
+from planner.base.errors import SqlError
 from planner.catalog import AclDef
+from planner.catalog.acl import reowned
 from planner.catalog.foreign import (
     FOREIGN_WORDS,
     PG_FOREIGN_DATA_WRAPPER,
@@ -42,8 +43,7 @@ from planner.catalog.foreign import (
     ServerDef,
     WrapperDef,
 )
-from planner.errors import SqlError
-from planner.foreign_options import changed_options, check_options
+from planner.statements.foreign_options import changed_options, check_options
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -7,10 +7,10 @@ from engine.ddl.members import OWN_NAMES, named_role
 from engine.ddl.needs import Needs, denied
 from engine.reads.plans import Replan
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog import RoleDef
 from planner.catalog.foreign import PG_USER_MAPPING, PUBLIC_MAPPING, ServerDef, WrapperDef
-from planner.errors import SqlError
-from planner.rights import Rights, foreign_kind
+from planner.catalog.rights import Rights, foreign_kind
 
 
 class ForeignNeeds(Needs):

@@ -11,11 +11,11 @@ from engine.catalog.state import CatalogSnapshot
 from engine.reads.plans import Replan
 from pgwire.give_way import openly
 from planner import statements as st
-from planner.builtins.system_describe import describe_object
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
 from planner.catalog.foreign import PG_FOREIGN_TABLE, ForeignDef, MappingDef, ServerDef, WrapperDef
-from planner.errors import SqlError
-from planner.foreign_options import PG_ATTRIBUTE, changed_options, check_options
+from planner.information.describe import describe_object
+from planner.statements.foreign_options import PG_ATTRIBUTE, changed_options, check_options
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

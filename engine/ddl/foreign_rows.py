@@ -17,10 +17,10 @@ from engine.transaction.block_state import BLOCK
 from pgwire.give_way import paced_iter
 from planner import statements as st
 from planner.catalog import RelationDef
-from planner.classify import RUN, relations_written
-from planner.partition import descendants
+from planner.partitions.bounds import descendants
 from planner.query import RelationRange
-from planner.walk import walk
+from planner.query.walk import walk
+from planner.statements.classify import RUN, relations_written
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

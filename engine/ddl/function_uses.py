@@ -34,14 +34,14 @@ from engine.eager import settle
 from engine.routines.acting import acting_as
 from engine.writes.shape import TableShape
 from pgwire.give_way import give_way, opening, openly, paced_iter
-from planner.bind.domain import stored_check
+from planner.base.errors import SqlError
+from planner.bind.define.domain import stored_check
 from planner.bind.stored import column_default, stored_default
 from planner.catalog import RelationDef, TypeDef
+from planner.catalog.named_oids import named_oids, relations_in_text
 from planner.catalog.relation_kinds import WITH_EXPRESSIONS
-from planner.errors import SqlError
+from planner.catalog.rights import Rights
 from planner.evaluate import Env, Shared
-from planner.named_oids import named_oids, relations_in_text
-from planner.rights import Rights
 from txn.types import Row, ShardId
 
 
@@ -275,7 +275,7 @@ async def refit(session: Session, functions: Collection[int]) -> None:
 
     ``functions``: ``callers`` of what has changed. Transactions that have changed rows under what was before are waited for.
     Where a body names what is gone, that is told when it is evaluated. Raises SqlError 0A000 where a new body is no
-    expression (``planner.bind.runnable``), 23505 where keys of an index are no longer unique, and what computing them raises.
+    expression (``planner.bind.stored.runnable``), 23505 where keys of an index are no longer unique, and what computing them raises.
     """
     if not functions:
         return

@@ -2,7 +2,7 @@
 
     table t <── function f (BEGIN ATOMIC, or RETURNS SETOF t) <── view v <── function g (RETURN ... v ...)
 
-Views and bodies that are kept as canonical text name functions by oid (``planner.deparse_expr.stored_function``). A body that is
+Views and bodies that are kept as canonical text name functions by oid (``planner.deparse.expr.stored_function``). A body that is
 a text depends on nothing, as in PostgreSQL.
 """
 
@@ -38,18 +38,18 @@ from engine.plpgsql.extra_checks import tell_extra
 from engine.reads.plans import Plan
 from pgwire.give_way import give_way, opening, openly, paced_iter, spaced
 from planner import statements as st
-from planner.acl import reowned
-from planner.bind.functions import check_source, rebase_body, with_settings
-from planner.builtins.system import type_name
-from planner.builtins.system_describe import describe_object
-from planner.builtins.system_functions import function_name
+from planner.base.errors import SqlError
+from planner.bind.define.functions import check_source, rebase_body, with_settings
 from planner.catalog import AclDef, FunctionDef, RelationDef
+from planner.catalog.acl import reowned
+from planner.catalog.named_oids import named_oids, relations_in_text
 from planner.catalog.opclasses import OperatorFamilyDef
 from planner.catalog.relation_kinds import BY_QUERY
-from planner.errors import SqlError
+from planner.catalog.rights import Rights
 from planner.evaluate import evaluate_constant
-from planner.named_oids import named_oids, relations_in_text
-from planner.rights import Rights
+from planner.functions.system.names import type_name
+from planner.information.describe import describe_object
+from planner.information.functions import function_name
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

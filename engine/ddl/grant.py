@@ -1,4 +1,4 @@
-"""GRANT and REVOKE: changes of access control lists as catalog changes (``planner.acl``; of roles: ``members``)."""
+"""GRANT and REVOKE: changes of access control lists as catalog changes (``planner.catalog.acl``; of roles: ``members``)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from engine.large_objects.statements import rows_of
 from engine.reads.plans import Plan
 from pgwire.give_way import between, paced, paced_iter, spaced
 from planner import statements as st
-from planner.acl import (
+from planner.base.errors import SqlError, not_supported
+from planner.catalog import AclDef, RoleDef
+from planner.catalog.acl import (
     ALL,
     READ_ALL_DATA,
     WRITE_ALL_DATA,
@@ -40,12 +42,9 @@ from planner.acl import (
     nearest,
     revoke,
 )
-from planner.catalog import AclDef, RoleDef
 from planner.catalog.foreign import FOREIGN_WORDS, ServerDef, WrapperDef
-from planner.errors import SqlError, not_supported
-from planner.facts import facts
-from planner.parameters import PG_PARAMETER_ACL
-from planner.rights import (
+from planner.catalog.parameters import PG_PARAMETER_ACL
+from planner.catalog.rights import (
     READ_ALL,
     WRITE_ALL,
     Rights,
@@ -61,7 +60,8 @@ from planner.rights import (
     schema_acl,
     type_acl,
 )
-from planner.typefacts import is_fact
+from planner.facts import facts
+from planner.types.facts import is_fact
 from txn.types import StoredRow
 
 if TYPE_CHECKING:

@@ -30,12 +30,12 @@ from pgwire.codecs.ranges import (
     unpack_range,
 )
 from pgwire.give_way import openly
-from planner.builtins.system import type_name
+from planner.base.errors import SqlError, not_supported
 from planner.catalog import ColumnDef, RelationDef, TypeDef
 from planner.catalog.relation_kinds import RELATION_KINDS
-from planner.errors import SqlError, not_supported
-from planner.type_order import is_ordered, unordered_field
-from planner.typefacts import FIRST_USER_OID, element_of, format_type
+from planner.conversion.order import is_ordered, unordered_field
+from planner.functions.system.names import type_name
+from planner.types.facts import FIRST_USER_OID, element_of, format_type
 from txn.types import Row
 
 if TYPE_CHECKING:

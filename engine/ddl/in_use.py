@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from planner import ast
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
 from planner.catalog.relation_kinds import CHECKED
-from planner.classify import relations_written
-from planner.errors import SqlError
+from planner.catalog.rights import Rights
 from planner.query import RelationRange
-from planner.rights import Rights
-from planner.walk import walk
+from planner.query.walk import walk
+from planner.statements.classify import relations_written
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

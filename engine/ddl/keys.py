@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from engine.transaction.conflicts import key_text
 from pgwire.give_way import paced
-from planner.bind.index import computed_index, index_keys, key_names, with_hidden
-from planner.bind.naming import choose_name
+from planner.base.errors import SqlError
+from planner.bind.define.table.index import computed_index, index_keys, key_names, with_hidden
+from planner.bind.define.table.naming import choose_name
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
-from planner.errors import SqlError
 from planner.statements import CheckSpec, KeySpec
 from txn.errors import DuplicateKey
 

@@ -26,8 +26,8 @@ from engine.reads.plans import Plan
 from pgwire.backend import Responder
 from pgwire.give_way import spaced
 from planner import statements as st
-from planner.errors import SqlError
-from planner.partition import descendants
+from planner.base.errors import SqlError
+from planner.partitions.bounds import descendants
 from txn.inspect import shard_facts
 from txn.types import ShardId
 

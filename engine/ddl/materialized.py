@@ -47,12 +47,12 @@ from pgwire.codecs.registry import text_output
 from pgwire.codecs.sizes import measure_of
 from pgwire.give_way import give_way, openly, paced_iter
 from planner import statements as st
-from planner.bind.options import TIMELINE
+from planner.base.errors import SqlError
+from planner.bind.define.table.options import TIMELINE
 from planner.catalog import DEFAULT_TIMELINE, ColumnDef, RelationDef
-from planner.domains import domain_named, plain_type
-from planner.errors import SqlError
 from planner.facts import BYTEA, RECORD
 from planner.query import OutputColumn
+from planner.types.domains import domain_named, plain_type
 from txn.types import Row, ShardId
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Roles by name, and who is a member of whom: GRANT and REVOKE of roles, ALTER GROUP, CREATE ROLE ... ROLE (``planner.acl``)."""
+"""Roles by name, and who is a member of whom: GRANT and REVOKE of roles, ALTER GROUP, CREATE ROLE ... ROLE (``planner.catalog.acl``)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from engine.connection.portal import Command, Outcome
 from engine.reads.plans import Plan
 from pgwire.give_way import between, spaced
 from planner import statements as st
-from planner.acl import DATABASE_OWNER, EVERYBODY, Membership, memberships
+from planner.base.errors import SqlError
 from planner.catalog import RoleDef
-from planner.errors import SqlError
+from planner.catalog.acl import DATABASE_OWNER, EVERYBODY, Membership, memberships
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

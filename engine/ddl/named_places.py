@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from engine.ddl.members import named_role
 from engine.ddl.temporary import refuse_temporary_move
+from planner.base.errors import SqlError
 from planner.catalog import TextSearchDef
 from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.opclasses import OpclassDef
-from planner.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

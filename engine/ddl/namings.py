@@ -16,7 +16,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.ddl.dependents import Dependency
 from pgwire.give_way import give_way, paced
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef, TypeDef
-from planner.named_oids import named_oids, used_oids
+from planner.catalog.named_oids import named_oids, used_oids
 
 
 class _Named:

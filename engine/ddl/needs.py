@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from engine.ddl.members import named_role
 from engine.reads.plans import Replan
-from planner.acl import memberships
-from planner.bind.calls import is_users_function
-from planner.builtins.system import type_name
+from planner.base.errors import SqlError
+from planner.bind.expression.calls import is_users_function
+from planner.catalog.acl import memberships
+from planner.catalog.extensions import PLPGSQL
 from planner.catalog.relation_kinds import RELATION_KINDS
-from planner.errors import SqlError
-from planner.extensions import PLPGSQL
+from planner.catalog.rights import Rights, restricted_functions
 from planner.facts import facts
+from planner.functions.system.names import type_name
 from planner.query import Aggregate
-from planner.rights import Rights, restricted_functions
-from planner.typefacts import element_of, format_type, is_fact
-from planner.walk import walk
+from planner.query.walk import walk
+from planner.types.facts import element_of, format_type, is_fact
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

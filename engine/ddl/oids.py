@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.errors import TxnError
 
 BLOCK: Final = 8192

@@ -5,8 +5,8 @@ from __future__ import annotations
 from engine.ddl.needs import Needs
 from engine.ddl.opclasses import opclass_of
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog.opclasses import OPCLASS_WORDS, OpclassDef
-from planner.errors import SqlError
 
 
 class OpclassNeeds(Needs):

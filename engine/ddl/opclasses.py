@@ -21,8 +21,8 @@ from engine.ddl.named_places import alter_named, schema_oid
 from engine.reads.plans import Plan, Replan
 from pgwire.give_way import openly, paced, paced_iter
 from planner import statements as st
-from planner.bind.opclasses import class_goes_by_type, method_oids
-from planner.builtins.system_describe import describe_object
+from planner.base.errors import SqlError
+from planner.bind.define.opclasses import class_goes_by_type, method_oids
 from planner.catalog import RelationDef
 from planner.catalog.opclasses import (
     OPCLASS_WORDS,
@@ -33,9 +33,9 @@ from planner.catalog.opclasses import (
     OperatorClassDef,
     OperatorFamilyDef,
 )
-from planner.errors import SqlError
 from planner.facts import rows
-from planner.typefacts import format_type
+from planner.information.describe import describe_object
+from planner.types.facts import format_type
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -11,9 +11,9 @@ from engine.ddl.type_names import check_free, make_room
 from engine.ddl.types import new_type
 from engine.reads.plans import Plan
 from planner import statements as st
-from planner.bind.own_range import default_multirange_name
+from planner.base.errors import SqlError
+from planner.bind.define.own_range import default_multirange_name
 from planner.catalog import RANGE_CONSTRUCTORS
-from planner.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

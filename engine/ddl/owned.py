@@ -54,8 +54,7 @@ from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
 from pgwire.give_way import between, opening, paced_iter, spaced
 from planner import statements as st
-from planner.acl import default_acl, grant, reowned, revoke
-from planner.builtins.system_describe import describe_object
+from planner.base.errors import SqlError, not_supported
 from planner.catalog import (
     AclDef,
     ConfigurationDef,
@@ -70,13 +69,14 @@ from planner.catalog import (
     TextSearchDef,
     TypeDef,
 )
+from planner.catalog.acl import default_acl, grant, reowned, revoke
 from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import ForeignDef, MappingDef, ServerDef, WrapperDef
 from planner.catalog.opclasses import OpclassDef, OperatorClassDef, OperatorFamilyDef
+from planner.catalog.rights import Rights
 from planner.catalog.statistics import PG_STATISTIC_EXT
-from planner.errors import SqlError, not_supported
-from planner.rights import Rights
+from planner.information.describe import describe_object
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -26,15 +26,15 @@ from engine.eager import settle
 from engine.writes.shape import runnable_check, table_layout
 from pgwire.give_way import openly
 from planner import statements as st
-from planner.bind.generated import columns_used
-from planner.bind.index import computed_index, index_keys, key_names, lacks_hidden, with_hidden
-from planner.bind.naming import choose_name
-from planner.bind.partition import partition_check
+from planner.base.errors import SqlError, not_supported
+from planner.bind.define.table.generated import columns_used
+from planner.bind.define.table.index import computed_index, index_keys, key_names, lacks_hidden, with_hidden
+from planner.bind.define.table.naming import choose_name
+from planner.bind.define.table.partition import partition_check
 from planner.catalog import ConstraintDef, IndexDef, PartitionKey, RelationDef
 from planner.catalog.relation_kinds import PARTITIONS
-from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Shared, compile_expr
-from planner.partition import ancestors, check_bound, column_map, descendants, key_exprs, leaves
+from planner.partitions.bounds import ancestors, check_bound, column_map, descendants, key_exprs, leaves
 from txn.types import ShardId
 
 if TYPE_CHECKING:

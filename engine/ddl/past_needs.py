@@ -21,10 +21,10 @@ from engine.ddl.needs import denied
 from engine.transaction.time_travel import catalog_at
 from planner import statements as st
 from planner.catalog.relation_kinds import RELATION_KINDS
+from planner.catalog.rights import Rights
 from planner.query import RelationRange, SubqueryRange
-from planner.rights import Rights
-from planner.typefacts import FIRST_USER_OID
-from planner.walk import walk
+from planner.query.walk import walk
+from planner.types.facts import FIRST_USER_OID
 from txn.types import Timestamp
 
 if TYPE_CHECKING:

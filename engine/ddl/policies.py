@@ -25,15 +25,15 @@ from engine.eager import settle
 from engine.reads.plans import Plan
 from pgwire.give_way import between, spaced
 from planner import statements as st
-from planner.bind.named_columns import NONE, column_named
-from planner.bind.policy import expressions, of_table, rebound_policies
-from planner.bind.renaming import renamed
+from planner.base.errors import SqlError
+from planner.bind.define.policy import expressions, of_table, rebound_policies
 from planner.bind.stored import table_range
+from planner.bind.stored.named_columns import NONE, column_named
+from planner.bind.stored.renaming import renamed
 from planner.catalog import Catalog, RelationDef
 from planner.catalog.policy import EVERYBODY, PolicyDef
-from planner.errors import SqlError
 from planner.query import Expr, QueryBase, SubqueryRange, Var
-from planner.walk import children
+from planner.query.walk import children
 from txn.types import ShardId
 
 if TYPE_CHECKING:

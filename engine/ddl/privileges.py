@@ -1,4 +1,4 @@
-"""Who may do what: a statement against the rights of its user (``planner.rights``).
+"""Who may do what: a statement against the rights of its user (``planner.catalog.rights``).
 
     rows           SELECT, INSERT, UPDATE, DELETE, TRUNCATE on tables, or on the columns that a statement names
     definitions    an owner's alone; CREATE and USAGE on schemas, CREATE and TEMPORARY on the database
@@ -25,10 +25,10 @@ from engine.reads.plans import Passed, Replan
 from engine.sources import guard
 from engine.transaction.time_travel import catalog_at
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog.policy import security_of
 from planner.catalog.relation_kinds import BY_QUERY
-from planner.errors import SqlError
-from planner.rights import Rights, database_owner
+from planner.catalog.rights import Rights, database_owner
 
 if TYPE_CHECKING:
     from engine.reads.plans import Plan

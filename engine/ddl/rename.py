@@ -24,18 +24,18 @@ from engine.ddl.type_names import check_free, make_room
 from engine.eager import settle
 from engine.reads.plans import Plan
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.bind import bind_check, deparse_check
-from planner.bind.generated import stored_generation
-from planner.bind.index import rebound_indexes
-from planner.bind.partition import with_key_named
-from planner.bind.policy import rebound_policies
-from planner.bind.renaming import renamed
-from planner.bind.statistics import rebound_statistics
-from planner.bind.trigger import rebound_triggers
+from planner.bind.define.policy import rebound_policies
+from planner.bind.define.statistics import rebound_statistics
+from planner.bind.define.table.generated import stored_generation
+from planner.bind.define.table.index import rebound_indexes
+from planner.bind.define.table.partition import with_key_named
+from planner.bind.define.trigger import rebound_triggers
+from planner.bind.stored.renaming import renamed
 from planner.catalog import RelationDef
 from planner.catalog.relation_kinds import ROW_TYPED
-from planner.errors import SqlError
-from planner.partition import descendants
+from planner.partitions.bounds import descendants
 from planner.query import Expr
 from txn.types import ShardId
 

@@ -27,8 +27,8 @@ from engine.writes.shape import TableShape, bound_check, table_layout
 from pgwire.codecs.sizes import Measure, measure_of
 from pgwire.give_way import give_way, openly
 from pgwire.release import let_go
+from planner.base.errors import SqlError
 from planner.catalog import ConstraintDef, RelationDef
-from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
 from txn.columns import column_arrays_slowly, column_fields
 from txn.exact import batch_of

@@ -22,9 +22,9 @@ from engine.ddl.grant import refuse_strangers
 from engine.ddl.shared_needs import SharedNeeds
 from planner import query as q
 from planner import statements as st
-from planner.errors import SqlError
-from planner.exprs import columns_named
-from planner.total import members, total
+from planner.base.errors import SqlError
+from planner.base.total import members, total
+from planner.query.exprs import columns_named
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -40,17 +40,17 @@ from pgwire.auth.scram import (
     parse_verifier,
 )
 from pgwire.give_way import opening, paced_iter, spaced
-from planner.acl import memberships
-from planner.builtins.reg import search_object_name
-from planner.builtins.system import type_name
-from planner.builtins.system_describe import describe_object
-from planner.builtins.system_functions import shown_function
+from planner.base.errors import SqlError, not_supported
 from planner.catalog import AclDef, FunctionDef, RelationDef, RoleDef
+from planner.catalog.acl import memberships
+from planner.catalog.parameters import PG_PARAMETER_ACL
 from planner.catalog.relation_kinds import RELATION_KINDS
-from planner.deparse_expr import quote_identifier
-from planner.errors import SqlError, not_supported
-from planner.parameters import PG_PARAMETER_ACL
-from planner.rights import grantable_columns, languages
+from planner.catalog.rights import grantable_columns, languages
+from planner.deparse.expr import quote_identifier
+from planner.functions.system.names import type_name
+from planner.functions.values.reg import search_object_name
+from planner.information.describe import describe_object
+from planner.information.functions import shown_function
 from planner.statements import RoleStatement
 from planner.textsearch.names import SEARCH_NAMES
 

@@ -9,8 +9,8 @@ from engine.ddl.needs import Needs, denied
 from engine.reads.plans import Replan
 from pgwire.give_way import paced, paced_iter
 from planner import statements as st
-from planner.errors import SqlError
-from planner.rights import languages
+from planner.base.errors import SqlError
+from planner.catalog.rights import languages
 from planner.textsearch.names import SEARCH_NAMES, by_oid
 
 if TYPE_CHECKING:

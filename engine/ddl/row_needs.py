@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from engine.ddl.needs import Needs, denied
 from planner import query as q
-from planner.bind.readers import invokes
+from planner.base.errors import SqlError
+from planner.base.total import members, total
+from planner.bind.stored.readers import invokes
 from planner.catalog.relation_kinds import RELATION_KINDS
-from planner.errors import SqlError
-from planner.exprs import columns_named
-from planner.partition import column_map
-from planner.rights import Rights
-from planner.total import members, total
-from planner.typefacts import FIRST_USER_OID
-from planner.walk import children, walk
+from planner.catalog.rights import Rights
+from planner.partitions.bounds import column_map
+from planner.query.exprs import columns_named
+from planner.query.walk import children, walk
+from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
@@ -33,7 +33,7 @@ class RowNeeds(Needs):
     """What a query or a change needs of a role."""
 
     def query(self, node: Any, role: RoleDef, skip: q.Range | None = None, *, reach: bool = True) -> None:
-        """Check everything that a tree reads, as ``role``; inside a view its owner's rights count (``planner.bind.readers``).
+        """Check everything that a tree reads, as ``role``; inside a view its owner's rights count (``planner.bind.stored.readers``).
 
         ``skip``: is checked elsewhere, but for what a view reads, or a policy. ``reach``: USAGE of schemas, too, which what a view or a
         policy reads does not need: its names were looked up when it was made.

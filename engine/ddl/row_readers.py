@@ -16,7 +16,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import row_array_oid, row_type_oid
 from pgwire.give_way import opening, paced, paced_iter
 from planner.catalog import RelationDef
-from planner.named_oids import named_oids
+from planner.catalog.named_oids import named_oids
 
 Reads = Callable[[Collection[int], str | None], bool]
 

@@ -15,13 +15,13 @@ from engine.ddl.members import named_role, refuse_new_name
 from engine.ddl.needs import denied
 from pgwire.give_way import paced
 from planner import statements as st
-from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES, may_admit
+from planner.base.errors import SqlError
+from planner.base.total import members, total
 from planner.catalog import RoleDef
+from planner.catalog.acl import READ_SERVER_FILES, WRITE_SERVER_FILES, may_admit
 from planner.catalog.relation_kinds import RELATION_KINDS
-from planner.errors import SqlError
+from planner.catalog.rights import Rights
 from planner.facts import facts
-from planner.rights import Rights
-from planner.total import members, total
 
 # any of these privileges gives a lock, by level; the stronger ones need one to change what is there
 _LOCKING: Final = {1: "r", 3: "awdD"}

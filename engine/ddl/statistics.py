@@ -18,9 +18,9 @@ from engine.ddl.statistics_parts import drop_statistics_of, statistics_of, store
 from engine.ddl.temporary import refuse_temporary_move
 from engine.reads.plans import Plan
 from planner import statements as st
-from planner.bind.statistics import definition
+from planner.base.errors import SqlError
+from planner.bind.define.statistics import definition
 from planner.catalog.statistics import MAX_TARGET
-from planner.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -6,8 +6,8 @@ from engine.ddl.members import named_role
 from engine.ddl.needs import Needs
 from engine.reads.plans import Replan
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog.statistics import StatisticsDef
-from planner.errors import SqlError
 
 
 class StatisticsNeeds(Needs):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.state import CatalogSnapshot
 from engine.reads.plans import Replan
-from planner.bind.naming import choose_name
-from planner.bind.statistics import columns_of
-from planner.builtins.system_statistics import statistics_name
+from planner.bind.define.statistics import columns_of
+from planner.bind.define.table.naming import choose_name
 from planner.catalog import Catalog, RelationDef
 from planner.catalog.statistics import StatisticsDef
+from planner.information.statistics import statistics_name
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.catalog.stored import key_of
 from engine.eager import settle
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.types import ShardId
 
 if TYPE_CHECKING:

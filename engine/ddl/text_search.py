@@ -23,11 +23,11 @@ from engine.ddl.named_places import alter_named, schema_oid
 from engine.reads.plans import Plan, Replan
 from pgwire.give_way import opening
 from planner import statements as st
-from planner.bind.text_search import changed_options
-from planner.builtins.reg import search_object_name
+from planner.base.errors import SqlError, not_supported
+from planner.bind.define.text_search import changed_options
 from planner.catalog import ConfigurationDef, DictionaryDef, TextSearchDef
-from planner.errors import SqlError, not_supported
 from planner.facts import REGCONFIG, REGDICTIONARY
+from planner.functions.values.reg import search_object_name
 from planner.textsearch.names import SEARCH_NAMES, by_oid
 
 if TYPE_CHECKING:

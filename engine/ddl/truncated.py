@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from engine.constraints.references import references_to
 from engine.reads.plans import Replan
 from pgwire.give_way import give_way, paced
-from planner.errors import SqlError
-from planner.partition import ancestors, descendants
+from planner.base.errors import SqlError
+from planner.partitions.bounds import ancestors, descendants
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

@@ -1,4 +1,4 @@
-"""ALTER TABLE and ALTER INDEX of what is kept and shown without effect (``planner.bind.alter_tuning``)."""
+"""ALTER TABLE and ALTER INDEX of what is kept and shown without effect (``planner.bind.define.table.alter_tuning``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.ddl.alter_columns import change_column
 from engine.ddl.drop import table_of
 from engine.ddl.rewrite import store_definition
 from planner import statements as st
-from planner.bind.alter_tuning import Tuning
+from planner.bind.define.table.alter_tuning import Tuning
 from planner.catalog import IndexDef, RelationDef
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.type_names import array_name, is_type
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

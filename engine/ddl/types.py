@@ -5,7 +5,7 @@ An enum's values are ranks (``planner.catalog.EnumLabel``), so that a label can 
     CREATE TYPE mood AS ENUM ('sad', 'happy')        sad 2**40         happy 2**41
     ADD VALUE 'ok' BEFORE 'happy'                    sad 2**40   ok 3 * 2**39   happy 2**41
 
-What uses a type: columns of it, and stored texts that name it (``planner.typefacts.stored_type``).
+What uses a type: columns of it, and stored texts that name it (``planner.types.facts.stored_type``).
 """
 
 from __future__ import annotations
@@ -45,9 +45,7 @@ from engine.index.keyed import KeySet
 from engine.reads.plans import Plan
 from pgwire.give_way import between, give_way, opening, openly, paced, paced_iter, spaced
 from planner import statements as st
-from planner.acl import reowned
-from planner.builtins.reg import quote_ident
-from planner.builtins.system import type_name
+from planner.base.errors import SqlError, not_supported
 from planner.catalog import (
     FIRST_RANK,
     AclDef,
@@ -57,11 +55,13 @@ from planner.catalog import (
     RelationDef,
     TypeDef,
 )
+from planner.catalog.acl import reowned
 from planner.catalog.relation_kinds import BY_QUERY, ROW_TYPED
-from planner.errors import SqlError, not_supported
 from planner.facts import facts
-from planner.partition import descendants
-from planner.typefacts import FIRST_USER_OID
+from planner.functions.system.names import type_name
+from planner.functions.values.reg import quote_ident
+from planner.partitions.bounds import descendants
+from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -4,7 +4,7 @@
 
     DROP TYPE mood    column a        DROP FUNCTION f    the default of b    g    column c    h    the constraint
 
-Stored texts name types and functions by oid (``planner.typefacts.stored_type``, ``planner.deparse_expr.stored_function``).
+Stored texts name types and functions by oid (``planner.types.facts.stored_type``, ``planner.deparse.expr.stored_function``).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from engine.triggers.define import drop_triggers, trigger_of
 from engine.triggers.dependencies import trigger_words
 from pgwire.give_way import opening, paced
 from planner import statements as st
-from planner.bind.generated import columns_used
-from planner.bind.index import index_keys, without_indexes
-from planner.bind.policy import of_table
-from planner.bind.statistics import columns_of
+from planner.bind.define.policy import of_table
+from planner.bind.define.statistics import columns_of
+from planner.bind.define.table.generated import columns_used
+from planner.bind.define.table.index import index_keys, without_indexes
 from planner.catalog import IndexDef, RelationDef
+from planner.catalog.named_oids import named_oids, used_oids
 from planner.catalog.relation_kinds import BY_QUERY
-from planner.named_oids import named_oids, used_oids
-from planner.partition import ancestors, key_exprs
+from planner.partitions.bounds import ancestors, key_exprs
 
 
 class Use(NamedTuple):

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.wants import views_over
+from planner.base.errors import SqlError
 from planner.bind.context import MAX_VIEW_DEPTH
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 
 
 def check_nesting(catalog: CatalogSnapshot, name: str, reads: Iterable[int], old: RelationDef | None) -> None:

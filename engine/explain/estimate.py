@@ -5,7 +5,7 @@
     width   bytes of a row of the result: fixed lengths of types, 32 where they vary
     cost    0.01 for each row read or returned
 
-No route is chosen by it (``planner.route`` goes by sizes): it is what other planners ask for, as postgres_fdw with
+No route is chosen by it (``planner.rules.route`` goes by sizes): it is what other planners ask for, as postgres_fdw with
 use_remote_estimate.
 """
 
@@ -176,7 +176,7 @@ def _join_conditions(item: object) -> list[Expr]:
 
 
 def _vars(expr: Expr) -> list[Var]:
-    from planner.walk import walk
+    from planner.query.walk import walk
 
     return [node for node in walk(expr) if isinstance(node, Var) and node.level == 0 and node.range >= 0]
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from engine.explain.texts import Texts
 from engine.explain.tree import PlanNode
 from engine.index.from_needs import row_security_of
-from planner.comparisons import conjuncts_of
+from planner.indexing.comparisons import conjuncts_of
 from planner.query import (
     Const,
     CteRange,
@@ -33,7 +33,7 @@ from planner.query import (
     SubqueryRange,
     Var,
 )
-from planner.walk import placed
+from planner.query.walk import placed
 
 _GROUPS = 200.0
 _VARS = frozenset((Var,))

@@ -36,10 +36,10 @@ from pgwire.backend import Responder
 from pgwire.give_way import openly
 from planner import query as q
 from planner import statements as st
-from planner.deparse_expr import quote_identifier
-from planner.errors import not_supported
+from planner.base.errors import not_supported
+from planner.deparse.expr import quote_identifier
 from planner.query import OutputColumn, QueryExpr
-from planner.route import Route
+from planner.rules.route import Route
 from planner.types import SqlType
 
 if TYPE_CHECKING:

@@ -15,14 +15,14 @@ from typing import Any
 
 from engine.explain.estimate import Estimator, width_of_types
 from engine.explain.tree import PlanNode
-from planner.builtins.named_constants import for_reader
-from planner.builtins.session import EvalSession
-from planner.builtins.system import qualifier
-from planner.builtins.system_definitions import reader_of
 from planner.deparse import Reader
-from planner.deparse_expr import Level, Printer, quote_identifier
-from planner.deparse_from import level_of
-from planner.deparse_query import print_query
+from planner.deparse.expr import Level, Printer, quote_identifier
+from planner.deparse.from_ import level_of
+from planner.deparse.query import print_query
+from planner.functions.session import EvalSession
+from planner.functions.system.names import qualifier
+from planner.information.definitions import reader_of
+from planner.information.named_constants import for_reader
 from planner.query import (
     ArrayAssign,
     CursorValue,
@@ -38,8 +38,8 @@ from planner.query import (
     SubLink,
     Subscript,
 )
+from planner.query.walk import walk
 from planner.types import SqlType
-from planner.walk import walk
 
 
 class _PlanPrinter(Printer):

@@ -23,8 +23,8 @@ from engine.index.computed_keys import holds_rows_of, key_expressions
 from engine.index.exact_patterns import exact_match
 from pgwire.give_way import give_way, paced
 from planner.catalog import Catalog, IndexDef, RelationDef
-from planner.comparisons import FLIP, Operator, key_operators
 from planner.facts import BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, TID, facts
+from planner.indexing.comparisons import FLIP, Operator, key_operators
 from planner.query import (
     CTID,
     Aggregate,
@@ -51,8 +51,8 @@ from planner.query import (
     SubLinkKind,
     Var,
 )
+from planner.query.walk import children, placed, walk
 from planner.types import SqlType
-from planner.walk import children, placed, walk
 
 _REFERENCES = frozenset((Var, Aggregate, GroupingFunc, CteRange))
 _INTEGERS = frozenset((INT2, INT4, INT8))

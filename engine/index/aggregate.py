@@ -20,18 +20,18 @@ from engine.index.sorting import OrderItem, compare_key, sort_rows
 from engine.index.state import Pipe, Rows, evaluate, evaluate_rows
 from pgwire.give_way import give_way, paced
 from pgwire.release import LARGE, release, release_all
-from planner.builtins import load
-from planner.builtins.aggregates_ordered import HYPOTHETICAL
-from planner.builtins.compare import hash_key, sort_key
-from planner.builtins.record_keys import meet
-from planner.builtins.registry import AggregateBuiltin
-from planner.classify import is_volatile
-from planner.errors import not_supported
+from planner.base.errors import not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
-from planner.evaluate_aggregates import state_maker
+from planner.evaluate.aggregates import state_maker
 from planner.facts import ANY, facts
-from planner.guards import under_filter
+from planner.functions import load
+from planner.functions.aggregates.ordered import HYPOTHETICAL
+from planner.functions.registry import AggregateBuiltin
+from planner.functions.values.compare import hash_key, sort_key
+from planner.functions.values.record_keys import meet
 from planner.query import Aggregate, Expr, GroupingFunc, SortBy, Var
+from planner.query.guards import under_filter
+from planner.statements.classify import is_volatile
 
 
 def aggregate_row(proc: int) -> AggregateBuiltin:

@@ -13,9 +13,9 @@ from engine.index.access import Access, range_column
 from engine.index.computed_keys import computed_keys, over_range
 from engine.index.sources import TableScan, found_rows
 from engine.index.state import Pipe, evaluate, waited
-from planner.builtins.session import EvalSession
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.evaluate import Env, Layout, compile_expr
+from planner.functions.session import EvalSession
 from planner.query import Const, Expr, Param, RelationRange
 from txn.api import Transaction
 from txn.types import IndexId, Key, KeyRange

@@ -16,12 +16,10 @@ from engine.index.sources import Columns, Source, whole_row
 from engine.index.state import BATCH, CteState, Item, Pipe, Rows, evaluate
 from pgwire.codecs.composite import record_of
 from pgwire.codecs.system import RecordValue
-from planner.builtins.json_records import as_reader, is_reader, reader
-from planner.classify import is_volatile
-from planner.domains import plain_type
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.evaluate import Env, Layout, compile_row
 from planner.facts import RECORD
+from planner.functions.json.records import as_reader, is_reader, reader
 from planner.query import (
     WHOLE_ROW,
     CteRange,
@@ -33,9 +31,11 @@ from planner.query import (
     SubLink,
     Var,
 )
-from planner.typefacts import format_type
+from planner.query.walk import walk
+from planner.statements.classify import is_volatile
 from planner.types import SqlType
-from planner.walk import walk
+from planner.types.domains import plain_type
+from planner.types.facts import format_type
 from txn.types import Row
 
 

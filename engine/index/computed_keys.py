@@ -3,7 +3,7 @@
     CREATE INDEX ON t (lower(b))            WHERE lower(b) = 'x'            the conjunct's left side is the key
     CREATE INDEX ON t (a) WHERE NOT done    WHERE a = 5 AND NOT done        the condition follows from the conjuncts
 
-Expressions are compared as trees; ``planner.implication`` tells whether a condition follows.
+Expressions are compared as trees; ``planner.indexing.implication`` tells whether a condition follows.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from engine.reads.by_text import ByText
-from planner.bind.index import index_keys
-from planner.bind.runnable import runnable
+from planner.bind.define.table.index import index_keys
+from planner.bind.stored.runnable import runnable
 from planner.catalog import Catalog, IndexDef, RelationDef
-from planner.collations import without_collations
-from planner.comparisons import conjuncts_of
-from planner.implication import implied
+from planner.conversion.collations import without_collations
+from planner.indexing.comparisons import conjuncts_of
+from planner.indexing.implication import implied
 from planner.query import (
     Expr,
     Var,
 )
-from planner.rewrite import replace_children
+from planner.query.rewrite import replace_children
 from planner.rules.decided import condition as chosen
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains

@@ -34,9 +34,9 @@ from engine.loop.strands import turn
 from pgwire.give_way import openly
 from planner.catalog import Catalog
 from planner.evaluate import Env, RowFunction
+from planner.evaluate.short import is_short
 from planner.query import OutputColumn, QueryExpr, SubLink
-from planner.short import is_short
-from planner.walk import walk
+from planner.query.walk import walk
 
 FINISHED_AT_ONCE = 4 * BATCH  # rows that a point read gives in one turn
 
@@ -88,7 +88,7 @@ class IndexPlan:
 class PointPlan:
     """One index lookup, or one empty row where nothing is read (``SELECT 1``), an optional filter, a projection.
 
-    ``short``: all it computes takes no time worth naming, so that it need not be open for giving way (``planner.short``).
+    ``short``: all it computes takes no time worth naming, so that it need not be open for giving way (``planner.evaluate.short``).
     """
 
     source: IndexSource | None

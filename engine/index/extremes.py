@@ -20,9 +20,8 @@ from engine.index.access import has_sublink, is_volatile
 from engine.index.ordered import ordered_access
 from pgwire.codecs.registry import text_input
 from planner.catalog import Catalog
-from planner.comparisons import conjuncts_of
-from planner.exprs import aggregate_name, free_levels
 from planner.facts import BOOL, DATE, INT2, INT4, INT8, TEXT, TIMESTAMP, TIMESTAMPTZ, facts
+from planner.indexing.comparisons import conjuncts_of
 from planner.query import (
     Aggregate,
     BoolExpr,
@@ -39,9 +38,10 @@ from planner.query import (
     Target,
     Var,
 )
-from planner.rewrite import replace_children
+from planner.query.exprs import aggregate_name, free_levels
+from planner.query.rewrite import replace_children
+from planner.query.walk import walk
 from planner.types import SqlType
-from planner.walk import walk
 
 _LEAST: Final = {
     INT2: "-32768", INT4: "-2147483648", INT8: "-9223372036854775808", TEXT: "", DATE: "-infinity",

@@ -12,8 +12,8 @@ from typing import Any
 
 from engine.catalog.virtual import keyed_columns
 from engine.index.access import has_sublink, is_volatile, ranges_used, returns_set
-from planner.comparisons import conjuncts_of
 from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, TEXT, VARCHAR, facts
+from planner.indexing.comparisons import conjuncts_of
 from planner.query import (
     BoolExpr,
     Const,
@@ -29,8 +29,8 @@ from planner.query import (
     Select,
     Var,
 )
-from planner.rewrite import at_range
-from planner.walk import children, placed
+from planner.query.rewrite import at_range
+from planner.query.walk import children, placed
 
 _VARS = frozenset((Var,))
 _FAMILIES = (frozenset((INT2, INT4, INT8)), frozenset((FLOAT4, FLOAT8)), frozenset((TEXT, VARCHAR, NAME)))

@@ -62,9 +62,9 @@ from engine.index.samples import SampleScan, VirtualSample
 from engine.index.sources import IndexSource, Source, SourceNode, TableScan, reading_for
 from engine.index.virtual_sources import VirtualLookup, VirtualScan
 from engine.large_objects.rows import RELATIONS as LARGE_OBJECT_RELATIONS
-from planner.comparisons import conjuncts_of
-from planner.errors import not_supported
+from planner.base.errors import not_supported
 from planner.evaluate import Layout, compile_row
+from planner.indexing.comparisons import conjuncts_of
 from planner.query import (
     ROW_ID,
     CteRange,

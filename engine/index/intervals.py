@@ -5,7 +5,7 @@
     during @> x          holds element   nodes on the way to x
     during <@ r          inside          nodes between the ends of r, and empty ranges
     during = r           same            the node of r
-    at <@ box            overlaps        of their extents on the x axis (``planner.bind.extents``)
+    at <@ box            overlaps        of their extents on the x axis (``planner.bind.define.table.extents``)
 
 What is found are candidates: the condition is tested again on each. Every range holds the empty one, so for that the table is
 scanned.
@@ -23,12 +23,12 @@ from engine.index.access import Access, IntervalMode, is_ready
 from engine.index.candidates import CandidateScan, Request, index_key, is_key
 from engine.index.computed_keys import holds_rows_of
 from pgwire.codecs.ranges import place, range_type, unpack_range
-from planner.bind.extents import extent
+from planner.bind.define.table.extents import extent
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.facts import facts
 from planner.query import Expr, FuncExpr, OpExpr, SubLink
+from planner.query.walk import walk
 from planner.rules.fold import fold
-from planner.walk import walk
 from txn.intervals import EMPTY, node, nodes_of
 from txn.types import Key, KeyRange
 

@@ -31,14 +31,14 @@ from pgwire.codecs import hstore
 from pgwire.codecs.numeric import NAN
 from pgwire.codecs.tsquery import Word, unpack
 from pgwire.give_way import give_way, paced, paced_iter
-from planner.builtins.extension_trigrams import DEFAULTS, SIMILARITY, threshold
-from planner.builtins.session import EvalSession
-from planner.builtins.trigrams import of_pattern, trigrams
 from planner.catalog import Catalog, IndexDef, RelationDef
-from planner.comparisons import key_operators
 from planner.evaluate import flat
 from planner.facts import JSONB, facts
-from planner.opclass_extensions import TRIGRAM_CLASS
+from planner.functions.extensions.trigrams import DEFAULTS, SIMILARITY, threshold
+from planner.functions.session import EvalSession
+from planner.functions.text.trigrams import of_pattern, trigrams
+from planner.indexing.comparisons import key_operators
+from planner.indexing.opclass_extensions import TRIGRAM_CLASS
 from planner.query import Expr, FuncExpr, OpExpr, ScalarArrayOp
 from planner.textsearch.match import required
 from txn.api import Transaction

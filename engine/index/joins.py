@@ -20,9 +20,9 @@ from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows, gathe
 from pgwire.give_way import give_way, paced
 from pgwire.long_hash import LONG, hashed
 from pgwire.release import LARGE, release
-from planner.builtins.compare import hash_key, may_be_long
-from planner.builtins.record_keys import meet
 from planner.evaluate import Env, Layout, compile_filter
+from planner.functions.values.compare import hash_key, may_be_long
+from planner.functions.values.record_keys import meet
 from planner.query import Expr, JoinKind
 
 

@@ -21,11 +21,11 @@ from engine.index.access import has_sublink
 from engine.index.nodes import Beside, InTurn, Node, Sort
 from engine.index.sorting import order_items
 from engine.index.state import Pipe, evaluate
-from planner.classify import is_volatile
 from planner.evaluate import Env, Layout, compile_row, walk
 from planner.facts import facts
 from planner.query import Expr, FuncExpr, OpExpr, QueryBase, Select, SqlCall, SubLink, Var
-from planner.walk import children
+from planner.query.walk import children
+from planner.statements.classify import is_volatile
 
 Expand: TypeAlias = Callable[[Node, Sequence[Expr], Sequence[Beside], bool], Node]
 """Puts the nodes of expressions' set-returning functions above a node, the last with what is computed beside them (``ProjectSet``)."""

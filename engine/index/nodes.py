@@ -29,11 +29,9 @@ from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced
 from pgwire.long_hash import LONG, hashed
 from pgwire.release import let_go, release
-from planner.bind.columns import function_columns
-from planner.builtins.compare import hash_key, may_be_long
-from planner.builtins.large import METER
-from planner.builtins.record_keys import has_records, meet
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.base.large import METER
+from planner.bind.expression.columns import function_columns
 from planner.evaluate import (
     EMPTY_LAYOUT,
     Env,
@@ -44,8 +42,10 @@ from planner.evaluate import (
     compile_map,
     compile_row,
 )
-from planner.evaluate_env import Subplanner
+from planner.evaluate.env import Subplanner
 from planner.facts import RECORD
+from planner.functions.values.compare import hash_key, may_be_long
+from planner.functions.values.record_keys import has_records, meet
 from planner.query import Const, Expr, FuncExpr, QueryExpr, SqlCall, SubLink, Var
 from planner.types import SqlType
 

@@ -43,7 +43,7 @@ from planner.query import (
     Var,
     WindowFunc,
 )
-from planner.walk import walk
+from planner.query.walk import walk
 
 ORDERED_TYPES = frozenset(
     (BOOL, BYTEA, DATE, INT2, INT4, INT8, NAME, OID, TEXT, TIMESTAMP, TIMESTAMPTZ, UUID, VARCHAR)

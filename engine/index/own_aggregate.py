@@ -15,8 +15,8 @@ from typing import Any
 from engine.index.state import BATCH, Item, evaluate
 from engine.routines.where import tell_where
 from pgwire.codecs.errors import DataError
-from planner.builtins.folds import FOLDS
 from planner.evaluate import Env, Layout, RowFunction, compile_expr
+from planner.functions.aggregates.folds import FOLDS
 from planner.query import STEP_INPUT, AggregateSteps, Expr, FuncExpr, RelabelType, Var
 
 Value = Generator[Item, None, Any]

@@ -14,12 +14,12 @@ from typing import Any
 from engine.index.own_aggregate import Steps
 from engine.index.state import Item, evaluate
 from pgwire.give_way import give_way
-from planner.bind.aggregate_steps import no_window
-from planner.classify import is_volatile
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.bind.expression.aggregate_steps import no_window
 from planner.evaluate import Env
 from planner.query import AggregateSteps, SubLink, Window, WindowFunc
-from planner.walk import walk
+from planner.query.walk import walk
+from planner.statements.classify import is_volatile
 
 Row = tuple[Any, ...] | None
 """What a row has for the arguments; None: FILTER leaves it out."""

@@ -21,10 +21,10 @@ from engine.index.nodes import Filter, Node, Project
 from engine.index.sources import IndexSource, SourceNode, TableScan, twin
 from engine.index.state import Pipe, evaluate
 from planner.catalog import Catalog, ColumnDef, IndexDef, RelationDef
-from planner.comparisons import conjuncts_of
 from planner.evaluate import Env, Layout, compile_row
 from planner.facts import BOOL
-from planner.partition import Divided, divided
+from planner.indexing.comparisons import conjuncts_of
+from planner.partitions.bounds import Divided, divided
 from planner.query import (
     BoolExpr,
     Const,
@@ -43,11 +43,11 @@ from planner.query import (
     Target,
     Var,
 )
-from planner.rewrite import replace_children
+from planner.query.rewrite import replace_children
+from planner.query.walk import walk
 from planner.rules.arms import of_tables, side_by_side
 from planner.rules.partitions import prune
 from planner.types import SqlType
-from planner.walk import walk
 
 if TYPE_CHECKING:
     from engine.index.plan import Planning

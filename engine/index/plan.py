@@ -42,10 +42,10 @@ from engine.index.sorting import order_items
 from engine.index.subplan import compile_sublink
 from engine.index.window import WindowNode
 from pgwire.give_way import give_way
+from planner.base.errors import not_supported
 from planner.catalog import Catalog
-from planner.comparisons import conjuncts_of
-from planner.errors import not_supported
 from planner.evaluate import Layout
+from planner.indexing.comparisons import conjuncts_of
 from planner.query import (
     Aggregate,
     Cte,
@@ -63,9 +63,9 @@ from planner.query import (
     Var,
     WindowFunc,
 )
-from planner.rewrite import shift_levels
+from planner.query.rewrite import shift_levels
+from planner.query.walk import children
 from planner.rules.occurrences import told_apart
-from planner.walk import children
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -432,6 +432,6 @@ def _ungrouped(nodes: Any, group: Sequence[Expr]) -> list[Var]:
 
 def _refers_to_itself(body: SetOp, name: str) -> bool:
     from planner.query import CteRange
-    from planner.walk import walk
+    from planner.query.walk import walk
 
     return any(isinstance(n, CteRange) and n.recursive_ref and n.name == name for n in walk(body.right))

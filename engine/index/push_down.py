@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from engine.index.access import has_sublink, is_volatile, stands_alone
-from planner.comparisons import conjuncts_of
 from planner.facts import BOOL
+from planner.indexing.comparisons import conjuncts_of
 from planner.query import (
     Aggregate,
     BoolExpr,
@@ -28,9 +28,9 @@ from planner.query import (
     SubLink,
     Var,
 )
-from planner.rewrite import replace_children
+from planner.query.rewrite import replace_children
+from planner.query.walk import children, walk
 from planner.types import SqlType
-from planner.walk import children, walk
 
 
 def _movable(node: Any, range_: int) -> bool:

@@ -13,8 +13,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from pgwire.give_way import give_way
-from planner.comparisons import conjuncts_of
 from planner.facts import facts
+from planner.indexing.comparisons import conjuncts_of
 from planner.query import (
     BoolExpr,
     Expr,

@@ -1,6 +1,6 @@
 """TABLESAMPLE in the row executor: all rows are read, and the sample's go on.
 
-What it is chosen by is made as a scan begins (``planner.sampling``), for each row of an outer query that its arguments name. Rows of catalog
+What it is chosen by is made as a scan begins (``planner.query.sampling``), for each row of an outer query that its arguments name. Rows of catalog
 relations have no ids: they are counted.
 """
 
@@ -15,7 +15,7 @@ from engine.index.virtual_sources import VirtualScan
 from planner.catalog import RelationDef
 from planner.evaluate import Env, Layout, compile_expr
 from planner.query import RelationRange, Sample
-from planner.sampling import picker
+from planner.query.sampling import picker
 
 Picked = Callable[[Sequence[Any]], Sequence[Any]]
 
@@ -33,7 +33,7 @@ class _Choice:
         self.key = compile_expr(sample.key, outer)
 
     def start(self, outer: Any, e: Env) -> Any:
-        """Evaluate the key; return the picker (``planner.sampling.picker``)."""
+        """Evaluate the key; return the picker (``planner.query.sampling.picker``)."""
         key = (yield from evaluate(self.key, outer, e)) if self.key.may_suspend else self.key(outer, e)
         return picker(self.method, key)
 

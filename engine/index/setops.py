@@ -17,8 +17,8 @@ from engine.index.nodes import Node, records_among, row_key
 from engine.index.state import CteState, Kept, Pipe, Rows
 from pgwire.give_way import paced
 from pgwire.release import LARGE, release
-from planner.builtins.record_keys import meet
 from planner.evaluate import Env, Layout
+from planner.functions.values.record_keys import meet
 from planner.types import SqlType
 
 

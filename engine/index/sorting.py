@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from engine.index.state import Rows
 from pgwire.give_way import give_way, paced, paced_iter
-from planner.builtins.compare import hash_key, sort_key
+from planner.functions.values.compare import hash_key, sort_key
 from planner.query import SortKey
 from planner.types import SqlType
 

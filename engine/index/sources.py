@@ -58,7 +58,7 @@ from planner.query import (
     Select,
     Var,
 )
-from planner.walk import walk
+from planner.query.walk import walk
 from txn.scan_watch import Predicate
 from txn.types import IndexId, KeyRange, Row, RowId, ShardId, StoredRow, Timestamp
 

@@ -33,8 +33,8 @@ from engine.slices import SLICE_S
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import opened, openly
 from pgwire.release import release, release_all, release_values
-from planner.builtins.large import METER
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.base.large import METER
 from planner.evaluate import Env, RowFunction, Shared, Suspend
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ from engine.index.virtual_sources import VirtualLookup
 from pgwire.give_way import give_way, paced
 from pgwire.long_arrays import gathered, tupled
 from pgwire.long_hash import hashed
-from planner.builtins.aggregates import ArrayAgg
-from planner.builtins.compare import hash_key, may_be_long
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Suspend, compile_operator, compile_row, walk
-from planner.evaluate_inline import simple_equality
 from planner.facts import INT4, facts
+from planner.functions.aggregates.states import ArrayAgg
+from planner.functions.inline import simple_equality
+from planner.functions.values.compare import hash_key, may_be_long
 from planner.query import (
     Const,
     FuncExpr,

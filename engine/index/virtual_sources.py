@@ -22,7 +22,7 @@ from engine.index.state import BATCH, Pipe, Rows
 from pgwire.give_way import paced
 from planner.evaluate import Env, Layout, compile_expr, compile_filter, flat
 from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, QueryBase, RelationRange, Var
-from planner.walk import children
+from planner.query.walk import children
 
 Finder = Callable[[Any], Rows]
 FindAll = Callable[[Sequence[Any]], list[Found]]

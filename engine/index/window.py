@@ -22,13 +22,13 @@ from engine.index.sorting import OrderItem, compare_key, sort_rows
 from engine.index.state import BATCH, Item, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.give_way import PACE, give_way, paced
 from pgwire.release import release
-from planner.builtins import load
-from planner.errors import SqlError, not_supported
+from planner.base.errors import SqlError, not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
-from planner.evaluate_aggregates import state_maker
-from planner.exprs import aggregate_name
-from planner.guards import under_filter
+from planner.evaluate.aggregates import state_maker
+from planner.functions import load
 from planner.query import Expr, FrameBound, SortBy, Window, WindowFunc
+from planner.query.exprs import aggregate_name
+from planner.query.guards import under_filter
 
 
 class Partition:

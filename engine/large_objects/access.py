@@ -26,9 +26,9 @@ from engine.large_objects.shards import (
     SHARDS,
     in_chunks,
 )
-from planner.acl import AclItem, default_acl, held
-from planner.errors import SqlError
-from planner.rights import Rights
+from planner.base.errors import SqlError
+from planner.catalog.acl import AclItem, default_acl, held
+from planner.catalog.rights import Rights
 from txn.api import Transaction
 from txn.types import KeyRange, RowId, ShardId, StoredRow, Timestamp
 

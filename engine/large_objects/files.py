@@ -10,9 +10,9 @@ from engine.bulk.regular import open_regular, read_regular
 from engine.bulk.server_files import permitted
 from engine.errors import file_state
 from engine.large_objects import access
-from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
-from planner.errors import SqlError
-from planner.rights import Rights
+from planner.base.errors import SqlError
+from planner.catalog.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
+from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

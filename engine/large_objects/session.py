@@ -1,4 +1,4 @@
-"""What the functions do, and the descriptors of one session (``planner.builtins.session.LargeObjectSystem``).
+"""What the functions do, and the descriptors of one session (``planner.functions.session.LargeObjectSystem``).
 
     lo_open   ──> 0, 1, ...  the lowest free number; gone at the end of the transaction, or of the part of it that is rolled back
     loread, lowrite, lo_lseek, lo_tell, lo_truncate, lo_close by that number
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.eager import Started, eager
 from engine.large_objects import access, files
 from engine.large_objects.pages import MAX_BYTES
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -52,7 +52,7 @@ class SessionLargeObjects:
         self._told = False  # of the ends of transactions
 
     def start(self, name: str, args: Sequence[Any]) -> tuple[bool, Any]:
-        """Begin what a function does; see ``planner.builtins.session.LargeObjectSystem``."""
+        """Begin what a function does; see ``planner.functions.session.LargeObjectSystem``."""
         result: Any = eager(self._run(_FUNCTIONS[name], args))
         return (False, result) if isinstance(result, Started) else (True, result)
 

@@ -15,9 +15,9 @@ from engine.large_objects.shards import OBJECTS, in_chunks
 from engine.reads.plans import Plan
 from pgwire.give_way import spaced
 from planner import statements as st
-from planner.acl import memberships, reowned
+from planner.base.errors import SqlError
 from planner.catalog import AclDef
-from planner.errors import SqlError
+from planner.catalog.acl import memberships, reowned
 from txn.types import StoredRow
 
 if TYPE_CHECKING:

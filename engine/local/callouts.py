@@ -1,4 +1,4 @@
-"""Python called from the middle of a DuckDB query: what ``planner.lower.callouts`` left to it.
+"""Python called from the middle of a DuckDB query: what ``planner.lower.query.callouts`` left to it.
 
     worker thread of DuckDB ── a vector of 2048 values as Arrow ──> values ── compiled expression ──> Arrow ──> back
 
@@ -23,10 +23,10 @@ from engine.reads.arrow import result_physical_type
 from pgwire.bounded import BoundedArray
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import polled
-from planner.errors import SqlError, not_supported
+from planner.base.errors import SqlError, not_supported
 from planner.evaluate import Env
-from planner.lower.callouts import PREFIX, Callout
-from planner.lower.dialect import ERROR_END, ERROR_MARK
+from planner.lower.kit.dialect import ERROR_END, ERROR_MARK
+from planner.lower.query.callouts import PREFIX, Callout
 from planner.types import SqlType
 from txn.columns import one_chunk, to_arrow, to_python
 from txn.types import PhysicalType

@@ -16,9 +16,9 @@ import duckdb
 
 from engine.errors import TROUBLES
 from engine.executor import EngineLimit
-from planner.errors import SqlError
-from planner.lower.dialect import ERROR_END, ERROR_MARK, error_of
-from planner.lower.numeric import OVERFLOW
+from planner.base.errors import SqlError
+from planner.lower.kit.dialect import ERROR_END, ERROR_MARK, error_of
+from planner.lower.kit.numeric import OVERFLOW
 from txn.errors import MissingFile
 from txn.persist.trouble import number_in, said
 

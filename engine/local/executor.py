@@ -44,17 +44,17 @@ from engine.reads.engine_query import EngineQuery, finish_function
 from engine.reads.filters import TableFilters
 from pgwire.give_way import openly
 from planner import facts as f
+from planner.base.errors import SqlError, not_supported
 from planner.catalog import Catalog
-from planner.errors import SqlError, not_supported
 from planner.evaluate import RowFunction
-from planner.lower.callouts import PREFIX
-from planner.lower.common import Column, LoweredQuery, lower_query
-from planner.lower.dialect import Labels, labels_of
-from planner.lower.duckdb import DuckDialect, Slot, numeric_shape
-from planner.lower.value import Fixed, kind_of
+from planner.lower.kit.dialect import Labels, labels_of
+from planner.lower.kit.duckdb import DuckDialect, Slot, numeric_shape
+from planner.lower.kit.value import Fixed, kind_of
+from planner.lower.query.callouts import PREFIX
+from planner.lower.query.lowering import Column, LoweredQuery, lower_query
 from planner.query import Param, QueryExpr
+from planner.query.walk import walk
 from planner.rules.arms import spread
-from planner.walk import walk
 from txn.persist import trouble
 from txn.persist.trouble import TRIES, number_in, said
 from txn.types import ShardId, Snapshot

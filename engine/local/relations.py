@@ -19,12 +19,13 @@ from typing import Any
 import pyarrow as pa
 
 from pgwire.give_way import give_way
-from planner.lower import build as b
-from planner.lower import literals, numeric
-from planner.lower.build import Node
-from planner.lower.common import RelationUse
-from planner.lower.duckdb import DuckDialect
-from planner.lower.value import Fixed
+from planner.lower.kit import build as b
+from planner.lower.kit import numeric
+from planner.lower.kit.build import Node
+from planner.lower.kit.duckdb import DuckDialect
+from planner.lower.kit.value import Fixed
+from planner.lower.query import literals
+from planner.lower.query.lowering import RelationUse
 from planner.types import SqlType
 from txn.exact import exact_columns
 from txn.types import PhysicalType, ShardColumn, Snapshot, SnapshotPart

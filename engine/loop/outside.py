@@ -28,7 +28,7 @@ from engine.loop.processes import spawn
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import OUTSIDE, give_way, in_loop
 from pgwire.release import mind_huge
-from planner.errors import Span, SqlError
+from planner.base.errors import Span, SqlError
 
 MOST: Final = 2
 IDLE_S: Final = 60.0

@@ -23,7 +23,7 @@ from engine.loop.outside_wire import FRAME, Unpacking, pack
 from engine.loop.processes import end_with_server
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import OUTSIDE
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 MODULES: Final = ("pgwire.", "planner.")
 """Where functions may be declared ``outside``."""

@@ -26,7 +26,7 @@ from typing import Final, ParamSpec, TypeVar
 from engine import accounts
 from pgwire.give_way import polled
 from pgwire.release import release_all, release_error
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -19,10 +19,9 @@ from engine.reads.plans import Plan
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import openly
 from planner import ast
-from planner.bind.bodies import is_simple
 from planner.bind.context import BindContext, WithStep, make_context
+from planner.bind.stored.bodies import is_simple
 from planner.catalog import FunctionDef
-from planner.domains import is_domain
 from planner.evaluate import RowFunction
 from planner.facts import VOID
 from planner.plpgsql.bind import (
@@ -44,6 +43,7 @@ from planner.plpgsql.variables import Shape, Source, VariableNames
 from planner.query import Const, OutputColumn, Param, Select
 from planner.statements import QueryStatement
 from planner.types import SqlType
+from planner.types.domains import is_domain
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from engine.routines.where import tell_where
 from pgwire.codecs.errors import DataError
 from planner import ast
-from planner.domains import base_type
-from planner.errors import Span, SqlError
+from planner.base.errors import Span, SqlError
 from planner.facts import INTERVAL
 from planner.parse import ALONE
 from planner.plpgsql import tree
 from planner.plpgsql.stream import PREFIX
 from planner.types import SqlType
+from planner.types.domains import base_type
 
 if TYPE_CHECKING:
     from engine.plpgsql.body import Ready

@@ -20,16 +20,16 @@ from engine.transaction.within import end_within
 from pgwire.give_way import openly
 from planner import ast
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.bind import bind_statement
-from planner.domains import base_type, is_domain
-from planner.errors import SqlError
+from planner.conversion.polymorphic import POLYMORPHIC
 from planner.facts import INT8, TEXT
 from planner.parse import Parsed, parse
 from planner.plpgsql import tree
 from planner.plpgsql.bind import of_loop
-from planner.polymorphic import POLYMORPHIC
 from planner.query import OutputColumn
 from planner.types import SqlType
+from planner.types.domains import base_type, is_domain
 from txn.types import Row
 
 _TEXT: Final = SqlType(TEXT)

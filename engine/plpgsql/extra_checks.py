@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pgwire.errors import ErrorReport
-from planner.errors import Span, SqlError
+from planner.base.errors import Span, SqlError
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -27,9 +27,8 @@ from engine.writes.returning import make_env
 from pgwire.codecs.composite import pack_row, record_of
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import openly
-from planner.bind.calls import result_row
-from planner.domains import base_oid, base_type
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.bind.expression.calls import result_row
 from planner.evaluate import Env, RowFunction, Shared
 from planner.facts import BOOL, INT4, RECORD, TEXT, UNKNOWN
 from planner.plpgsql.planned import failing_in
@@ -37,6 +36,7 @@ from planner.plpgsql.tree import Into, Piece, Target
 from planner.query import OutputColumn
 from planner.statements import StatementClass
 from planner.types import SqlType
+from planner.types.domains import base_oid, base_type
 from txn.types import Row
 
 if TYPE_CHECKING:

@@ -27,15 +27,15 @@ from pgwire.bounded import BoundedArray, bounded
 from pgwire.codecs.array import dimensions
 from pgwire.give_way import openly
 from planner import ast
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.evaluate import Env, Shared
-from planner.evaluate_runtime import flat
+from planner.evaluate.runtime import flat
 from planner.facts import INT4, TEXT
 from planner.plpgsql import tree
 from planner.plpgsql.conditions import handles
 from planner.query import OutputColumn
-from planner.typefacts import element_of, format_type
 from planner.types import SqlType
+from planner.types.facts import element_of, format_type
 from txn.errors import WaitCancelled
 
 if TYPE_CHECKING:

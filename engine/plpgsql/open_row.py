@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pgwire.codecs.composite import pack_row, record_of
+from planner.base.errors import SqlError
 from planner.catalog import Catalog, ColumnDef
-from planner.errors import SqlError
 from planner.query import OutputColumn
 
 

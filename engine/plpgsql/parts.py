@@ -18,14 +18,14 @@ from engine.plpgsql.open_row import OpenRow
 from engine.routines.where import told
 from pgwire.codecs.system import RecordValue
 from planner import ast
-from planner.bind.calls import result_row
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.bind.expression.calls import result_row
 from planner.evaluate import Env, Shared
 from planner.plpgsql import tree
 from planner.plpgsql.bind import VALUE
 from planner.plpgsql.variables import Source, unassigned
+from planner.query.walk import walk
 from planner.types import SqlType
-from planner.walk import walk
 
 if TYPE_CHECKING:
     from engine.plpgsql.frame import Frame

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from engine.plpgsql.signals import RETURN, Signal, after
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import give_way
-from planner.domains import is_domain
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.evaluate import Env, Shared
 from planner.facts import BOOL, INT4
 from planner.plpgsql import tree
 from planner.plpgsql.bind import VALUE, direct_test, direct_value
 from planner.plpgsql.variables import Source
 from planner.types import SqlType
+from planner.types.domains import is_domain
 
 if TYPE_CHECKING:
     from engine.plpgsql.body import Body, Ready

@@ -14,7 +14,7 @@ from pgwire.codecs.registry import text_output
 from pgwire.errors import ErrorReport
 from pgwire.give_way import openly
 from pgwire.long_values import joined
-from planner.errors import Span, SqlError
+from planner.base.errors import Span, SqlError
 from planner.facts import TEXT
 from planner.plpgsql import tree
 from planner.plpgsql.conditions import state_named
@@ -146,7 +146,7 @@ def shown(frame: Frame, value: Any, type_: SqlType) -> str | None:
         return None
     if type_.oid == TEXT and isinstance(value, str):
         return value
-    from planner.builtins.reg import NAMED, named_output
+    from planner.functions.values.reg import NAMED, named_output
 
     if type_.oid in NAMED:
         return str(named_output(frame.session, type_.oid, value))

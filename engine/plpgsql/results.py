@@ -8,17 +8,17 @@ from typing import Any, Final
 from engine.plpgsql.frame import Frame
 from engine.plpgsql.open_row import OpenRow
 from pgwire.codecs.system import RecordValue
-from planner.bind.calls import result_row
+from planner.base.errors import SqlError
+from planner.base.identifiers import split_identifier
+from planner.bind.expression.calls import result_row
 from planner.catalog import RowType
-from planner.domains import base_oid, base_type, is_domain
-from planner.errors import SqlError
 from planner.facts import VOID
-from planner.identifiers import split_identifier
 from planner.plpgsql import tree
 from planner.plpgsql.variables import unassigned
 from planner.query import OutputColumn
-from planner.typefacts import format_type
 from planner.types import SqlType
+from planner.types.domains import base_oid, base_type, is_domain
+from planner.types.facts import format_type
 from txn.types import Row
 
 _NO_ROW: Final = "cannot return non-composite value from function returning composite type"

@@ -15,16 +15,16 @@ from engine.plpgsql.body import Body
 from engine.plpgsql.frame import Frame
 from engine.plpgsql.interpreter import Interpreter
 from engine.plpgsql.results import finished
-from planner.builtins.reg import named_output
+from planner.base.errors import SqlError
 from planner.catalog import FunctionDef
-from planner.domains import is_domain
-from planner.errors import SqlError
+from planner.conversion.polymorphic import enforce
 from planner.facts import RECORD, REGPROCEDURE, TRIGGER, VOID
+from planner.functions.values.reg import named_output
 from planner.plpgsql.check import place
 from planner.plpgsql.declarations import RoutineKind
-from planner.polymorphic import enforce
 from planner.query import OutputColumn, SqlCall
 from planner.types import SqlType
+from planner.types.domains import is_domain
 from txn.types import Row
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from engine.plpgsql.event import TriggerEvent
 from engine.plpgsql.frame import Frame
 from engine.plpgsql.open_row import OpenRow
 from engine.plpgsql.routine import run_frame, signature
+from planner.base.errors import SqlError
 from planner.catalog import FunctionDef
-from planner.errors import SqlError
 from planner.plpgsql.check import place
 from planner.types import SqlType
 from txn.types import Row

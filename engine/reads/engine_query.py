@@ -26,9 +26,9 @@ from engine.reads.arrow import rows_of
 from engine.slices import SLICE_ROWS
 from pgwire.give_way import between, openly
 from pgwire.release import release_all
-from planner.errors import not_supported
+from planner.base.errors import not_supported
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_map
-from planner.lower.common import LoweredQuery
+from planner.lower.query.lowering import LoweredQuery
 
 
 def finish_function(lowered: LoweredQuery) -> RowFunction | None:

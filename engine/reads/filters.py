@@ -19,10 +19,10 @@ from engine.executor import ExecContext
 from engine.index.access import has_sublink, is_volatile
 from engine.reads.watched import watching
 from planner.catalog import Catalog
-from planner.deciding import deciding
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_predicate
+from planner.indexing.deciding import deciding
 from planner.query import Expr, QueryExpr, RelationRange, Select, Var
-from planner.walk import queries_of, ranges_of, walk
+from planner.query.walk import queries_of, ranges_of, walk
 from txn.api import Predicate
 from txn.types import Row, ShardId
 

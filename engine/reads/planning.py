@@ -28,12 +28,12 @@ from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
 from pgwire.release import release_all
 from planner import ast
-from planner.as_of import AsOf
+from planner.base.errors import SqlError, result_type_changed
 from planner.bind import bind_statement
-from planner.errors import SqlError, result_type_changed
-from planner.long_names import truncated
 from planner.parse import Parsed, parse
-from planner.scanner import HERE
+from planner.parse.as_of import AsOf
+from planner.parse.long_names import truncated
+from planner.parse.scanner import HERE
 from planner.statements import BoundStatement, SetTransaction, Statement, StatementClass, Transaction
 from txn.types import Timestamp
 

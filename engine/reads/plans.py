@@ -21,10 +21,10 @@ from engine.reads.by_text import ByText, TextKey
 from engine.reads.weight import HEAVY, weight_of
 from pgwire.give_way import openly
 from pgwire.release import mind
-from planner.bind.locking import never_waits, statement_name
+from planner.bind.query.locking import never_waits, statement_name
 from planner.evaluate import Env, Shared, compile_expr
+from planner.evaluate.short import is_short
 from planner.query import Delete, Insert, Merge, OutputColumn, Update
-from planner.short import is_short
 from planner.statements import (
     BoundStatement,
     Copy,
@@ -240,7 +240,7 @@ class Plan:
         # what runs a change of one row that begins its transaction, once it is known that nothing else is to be done
         # (engine.writes.one_row, engine.writes.by_key)
         self.alone: Any = None
-        # what it computes surely takes no time worth naming (planner.short); known once the ways below are
+        # what it computes surely takes no time worth naming (planner.evaluate.short); known once the ways below are
         self.short = bool(self.control)
         # whether what a run of it leaves in its transaction is a small row at most; known with ``short``
         self.leaves_little = self.only_reads or self.short

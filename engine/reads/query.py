@@ -28,9 +28,9 @@ from engine.slices import SLICE_ROWS
 from engine.transaction.races import is_contended
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
-from planner.classify import is_volatile
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.evaluate import Env, Shared
+from planner.evaluate.short import is_short
 from planner.facts import INT4, INT8, facts
 from planner.query import (
     Const,
@@ -45,12 +45,12 @@ from planner.query import (
     StepRange,
     Values,
 )
-from planner.route import BY_KEY, Route, RouteFacts, choose
+from planner.query.walk import ranges_of
 from planner.rules.arms import spread
+from planner.rules.route import BY_KEY, Route, RouteFacts, choose
 from planner.rules.unread import without_unread
-from planner.short import is_short
 from planner.statements import QueryStatement
-from planner.walk import ranges_of
+from planner.statements.classify import is_volatile
 from txn.api import Transaction
 from txn.types import ShardId
 

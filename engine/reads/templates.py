@@ -23,7 +23,7 @@ from engine.reads.template_slots import Kept, Template, Trials, may_be_tried
 from pgwire.codecs.registry import text_decoder
 from planner.facts import INT4, INT8, NUMERIC, TEXT, UNKNOWN, VARCHAR
 from planner.query import Const, Param
-from planner.rewrite import replace_children
+from planner.query.rewrite import replace_children
 from planner.rules.fold import fold_node, is_conversion
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from engine.reads.plans import Plan
 from engine.reads.query import collect, context, run_query
 from planner.bind import bind_statement
 from planner.bind.context import RowSecurity
+from planner.catalog.rights import SUPERUSER
 from planner.parse import parse_one
-from planner.rights import SUPERUSER
 from planner.statements import QueryStatement
 
 if TYPE_CHECKING:

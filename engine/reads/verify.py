@@ -30,11 +30,11 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.numeric import CONTEXT
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import DEFAULT
-from planner.errors import SqlError
-from planner.exprs import aggregate_name
+from planner.base.errors import SqlError
 from planner.facts import FLOAT4, FLOAT8, NUMERIC
 from planner.query import Aggregate, OutputColumn, QueryBase, QueryExpr, Select, SetOp, WindowFunc
-from planner.walk import queries_of, walk
+from planner.query.exprs import aggregate_name
+from planner.query.walk import queries_of, walk
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

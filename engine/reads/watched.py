@@ -12,8 +12,8 @@ from typing import Final
 
 from pgwire import give_way
 from pgwire.give_way import OverBudget, bounded
+from planner.evaluate.short import is_short
 from planner.query import Expr
-from planner.short import is_short
 from txn.api import Predicate
 from txn.types import Row
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pgwire.give_way import give_way, opening
 from planner.query import QueryBase, Range
-from planner.walk import walk
+from planner.query.walk import walk
 
 OF_NODE: Final = 4
 """Characters that a node, or a column, counts for, each of some 90 bytes (``by_text``)."""

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from planner.acl import inherited
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.catalog.acl import inherited
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -5,7 +5,7 @@
                 INSERT INTO log ...           statement 7: sees what 6 wrote
        <── value of the last one              statement 5 goes on, and sees none of it
 
-The row executor waits for a call as it waits for a lock (``planner.evaluate_env.Suspend``). A body is bound when it is called, under the
+The row executor waits for a call as it waits for a lock (``planner.evaluate.env.Suspend``). A body is bound when it is called, under the
 search path, settings and rights of then, or those that the function brings: SECURITY DEFINER, SET. Its plans are kept
 with the session. What fails in it fails the statement that calls it; errors name the function in CONTEXT.
 """
@@ -29,11 +29,11 @@ from engine.routines.inner import run_inner
 from engine.routines.where import tell_where
 from pgwire.give_way import between, closed_step, end_step, openly
 from planner import statements as st
-from planner.bind.bodies import bind_called, bind_utility
+from planner.base.errors import SqlError, not_supported
 from planner.bind.context import BindContext, make_context
+from planner.bind.stored.bodies import bind_called, bind_utility
 from planner.catalog import FunctionDef
-from planner.errors import SqlError, not_supported
-from planner.evaluate_runtime import record_maker
+from planner.evaluate.runtime import record_maker
 from planner.facts import RECORD, VOID
 from planner.parse import Parsed, parse
 from planner.query import OutputColumn, SqlCall
@@ -143,7 +143,7 @@ class Routines:
         return lines
 
     async def call(self, call: SqlCall, args: Sequence[Any]) -> Any:
-        """Run a function; see ``planner.builtins.session.RoutineSystem``."""
+        """Run a function; see ``planner.functions.session.RoutineSystem``."""
         function = self._function(call)
         if function.strict and any(arg is None for arg in args):
             return [] if call.returns_set else None
@@ -160,16 +160,16 @@ class Routines:
         return values[0] if values else None
 
     def start(self, call: SqlCall, args: Sequence[Any]) -> tuple[bool, Any]:
-        """Begin a call; see ``planner.builtins.session.RoutineSystem``."""
+        """Begin a call; see ``planner.functions.session.RoutineSystem``."""
         return self.begin(self.call(call, args))
 
     def begin(self, work: Coroutine[Any, Any, Any]) -> tuple[bool, Any]:
-        """Begin what a function does by statements of its own; see ``planner.builtins.session.RoutineSystem``."""
+        """Begin what a function does by statements of its own; see ``planner.functions.session.RoutineSystem``."""
         result = eager(work)
         return (False, result) if isinstance(result, Started) else (True, result)
 
     async def query(self, text: str) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
-        """Run a text that is one query; see ``planner.builtins.session.RoutineSystem``."""
+        """Run a text that is one query; see ``planner.functions.session.RoutineSystem``."""
         between()
         session = self.session
         words = f'SQL statement "{text}"'
@@ -205,7 +205,7 @@ class Routines:
         return conn.planning.bind(parsed, (), variable_params=False)
 
     def call_now(self, call: SqlCall, args: Sequence[Any]) -> Any:
-        """As ``call``, on the spot; see ``planner.builtins.session.RoutineSystem``."""
+        """As ``call``, on the spot; see ``planner.functions.session.RoutineSystem``."""
         running = self.call(call, args)
         was = closed_step()
         try:

@@ -29,7 +29,7 @@ from engine.transaction.limits import (
     rows_keep_changing,
 )
 from engine.transaction.races import note_rerun
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.statements import QueryStatement, StatementClass
 from txn.errors import Deadlock, SchemaChanged, WriteConflict
 from txn.types import Row

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pgwire.codecs.errors import DataError
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.plpgsql.tree import Piece
 
 

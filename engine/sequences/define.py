@@ -21,9 +21,9 @@ from engine.ddl.keys import unused_name
 from engine.reads.plans import Plan
 from pgwire.give_way import give_way, opening, paced
 from planner import statements as st
-from planner.bind.sequence import check_position, relations_of_default, retyped_definition
+from planner.base.errors import SqlError
+from planner.bind.define.table.sequence import check_position, relations_of_default, retyped_definition
 from planner.catalog import ColumnDef, RelationDef, SequenceDef
-from planner.errors import SqlError
 from planner.facts import BOOL, INT8
 from planner.types import SqlType
 

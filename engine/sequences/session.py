@@ -1,4 +1,4 @@
-"""What one session does with sequences: nextval and its kin (manual 9.17; ``planner.builtins.session.SequenceSystem``).
+"""What one session does with sequences: nextval and its kin (manual 9.17; ``planner.functions.session.SequenceSystem``).
 
 A value is given at once. Where the server has not stored yet how far the sequence is, the block notes that it owes
 that (``Block.owe``) and pays before it commits.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SequenceDef
-from planner.errors import SqlError
-from planner.rights import Rights
+from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -23,8 +23,8 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
 from engine.eager import settle
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SequenceDef
-from planner.errors import SqlError
 from txn.api import Transaction
 from txn.errors import DamagedFile, TxnError
 from txn.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec, Timestamp

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from engine.eager import settle
 from engine.slices import SLICE_ROWS
+from planner.base.errors import SqlError
 from planner.catalog import IndexDef, RelationDef
-from planner.errors import SqlError
 from txn.api import PartJob, Transaction, WrittenPart
 from txn.types import IndexId, Key, Row, RowId, ShardId
 

@@ -38,8 +38,8 @@ from engine.sources.options import Options
 from engine.sources.reader import Batch, Lag, Place, Progress, Reread, Temporary
 from engine.spark.executor import SparkExecutor
 from pgwire.codecs.errors import DataError
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SourceDef
-from planner.errors import SqlError
 from txn.api import PartJob, WrittenPart
 from txn.persist.object_url import is_object_url
 from txn.types import Row

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine.bulk.server_files import Roots, ServerFile, local_path, permitted
 from engine.sources.reader import Temporary
-from planner.errors import SqlError, not_supported
+from planner.base.errors import SqlError, not_supported
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -12,7 +12,7 @@ from engine.bulk.server_files import Roots, ServerFile
 from engine.sources.files_directory import Directory, Found
 from engine.sources.files_objects import ObjectFolder, check_same_store
 from engine.sources.reader import Temporary
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.persist.object_url import is_object_url
 
 

@@ -25,7 +25,7 @@ from engine.bulk.objects import (
 from engine.bulk.server_files import Roots, ServerFile
 from engine.sources.files_directory import Found, counts
 from engine.sources.reader import Temporary
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 COPY_BYTES: Final = 5 << 30
 """No store copies more in one request; what is larger passes through the server."""

@@ -26,8 +26,8 @@ from engine.writes.copy_rows import LoadSpec
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import DEFAULT
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 from txn.columns import RowPlan, table_rows
 from txn.types import Row
 

@@ -23,7 +23,7 @@ from engine.spark.executor import SparkExecutor
 from engine.spark.tasks import SparkTasks
 from engine.writes.copy_rows import LoadSpec
 from pgwire.codecs.errors import DataError
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.errors import OutOfSpace
 from txn.persist.part_job import PartJob, WrittenPart
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from engine.catalog.state import CatalogSnapshot
 from planner import statements as st
+from planner.base.errors import SqlError, not_supported
 from planner.catalog import RelationDef
-from planner.classify import relations_written
-from planner.errors import SqlError, not_supported
+from planner.statements.classify import relations_written
 
 
 def refuse(catalog: CatalogSnapshot, statement: st.Statement) -> None:

@@ -25,8 +25,8 @@ from engine.sources.kafka_rows import Message, MessageReader
 from engine.sources.options import Options
 from engine.sources.reader import Batch, Lag, Place, Progress, Temporary
 from pgwire.codecs.errors import DataError
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SourceDef
-from planner.errors import SqlError
 
 _MAY_PASS: Final = ("08001", "58000", "57P03")  # the brokers, the JVM
 

@@ -23,10 +23,10 @@ from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.copy_json import JsonDecoder
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
+from planner.base.errors import SqlError
 from planner.catalog import ColumnDef, RelationDef
-from planner.errors import SqlError
 from planner.facts import BYTEA, INT4, INT8, TIMESTAMPTZ, facts
-from planner.typefacts import format_type
+from planner.types.facts import format_type
 from txn.types import Key, Row
 
 _ROLES: Final[Mapping[str, tuple[int, ...]]] = {

@@ -9,7 +9,7 @@ from engine.sources.kafka_rows import layout, properties
 from engine.sources.options import Options
 from engine.spark.kafka import KafkaTopic, check_configured
 from planner import statements as st
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.database import Database

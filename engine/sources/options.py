@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from planner.errors import Span, SqlError
+from planner.base.errors import Span, SqlError
 
 _TRUE: Final = ("true", "on", "1", "yes")
 _FALSE: Final = ("false", "off", "0", "no")

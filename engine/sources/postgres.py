@@ -30,8 +30,8 @@ from engine.sources.postgres_rows import FollowedTable, SnapshotRows
 from engine.sources.postgres_slot import DROP_SLOT, SLOT
 from engine.sources.postgres_tables import decoded, described
 from engine.sources.reader import Batch, Lag, Place, Progress, Temporary
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SourceDef
-from planner.errors import SqlError
 
 SLICE_MESSAGES: Final = 500
 IDLE_BYTES: Final = (

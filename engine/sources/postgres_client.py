@@ -19,7 +19,7 @@ from typing import Any, Final
 import asyncpg
 
 from engine.sources.reader import Temporary
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 CONNECT_TIMEOUT_S: Final = 10.0
 COMMAND_TIMEOUT_S: Final = 300.0  # one look at a slot decodes all that lies between

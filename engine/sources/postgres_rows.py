@@ -22,8 +22,8 @@ from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.copy_in import copy_decoder
 from pgwire.codecs.copy_lines import CopyRows
 from pgwire.codecs.errors import DataError
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 from txn.columns import column_arrays_slowly, column_fields
 from txn.exact import batch_of
 from txn.types import Key, Row, ShardColumn

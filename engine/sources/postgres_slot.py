@@ -10,8 +10,8 @@ from engine.sources.options import Options
 from engine.sources.postgres_client import Upstream
 from engine.sources.postgres_tables import UpstreamTable, described
 from engine.sources.reader import Temporary
+from planner.base.errors import SqlError
 from planner.catalog import SourceDef
-from planner.errors import SqlError
 
 SLOT: Final = "SELECT confirmed_flush_lsn::text, plugin::text FROM pg_replication_slots WHERE slot_name = $1"
 DROP_SLOT: Final = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1"

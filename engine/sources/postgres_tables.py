@@ -14,7 +14,7 @@ import msgspec
 
 from engine.sources.pgoutput import Relation
 from engine.sources.postgres_client import Upstream, listed, quoted
-from planner.errors import SqlError, not_supported
+from planner.base.errors import SqlError, not_supported
 
 OLDEST_VERSION: Final = 150000  # column lists and row filters of publications
 

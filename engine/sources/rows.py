@@ -12,8 +12,8 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_decoder
 from pgwire.codecs.settings import DEFAULT
 from pgwire.codecs.typmod import typmod_function
+from planner.base.errors import SqlError
 from planner.catalog import ColumnDef, RelationDef
-from planner.errors import SqlError
 from txn.types import Row
 
 Where = Callable[[int, str | None, str | None], str]

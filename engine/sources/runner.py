@@ -30,8 +30,8 @@ from engine.sources.changes import stage
 from engine.sources.options import Options
 from engine.sources.reader import Batch, Lag, Reader, Reread, Temporary
 from engine.transaction.conflicts import NOTHING_KNOWN
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SourceDef
-from planner.errors import SqlError
 from txn.api import Transaction
 from txn.errors import (
     CommitUnknown,

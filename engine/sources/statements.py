@@ -30,9 +30,9 @@ from engine.sources.postgres_tables import UpstreamTable, encoded
 from engine.transaction.timelines import unknown
 from pgwire.backend import Responder
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.bind import bind_statement
 from planner.catalog import RelationDef, SourceDef
-from planner.errors import SqlError
 from planner.parse import parse
 from txn.persist.object_url import is_object_url
 from txn.types import ShardId

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from engine.errors import TROUBLES
-from planner.errors import SqlError
-from planner.lower.dialect import ERROR_END, ERROR_MARK, error_of
+from planner.base.errors import SqlError
+from planner.lower.kit.dialect import ERROR_END, ERROR_MARK, error_of
 from txn.persist.trouble import number_in, said
 
 log = logging.getLogger("holdfast.spark")

@@ -43,15 +43,15 @@ from engine.spark.statistics import is_wanted
 from engine.spark.tasks import SparkTasks, translated
 from engine.statistics.keeper import Statistics
 from pgwire.give_way import openly
+from planner.base.errors import SqlError
 from planner.catalog import Catalog
-from planner.errors import SqlError
 from planner.evaluate import RowFunction
-from planner.lower.common import Column, LoweredQuery, lower_query
-from planner.lower.dialect import Labels, labels_of
-from planner.lower.spark import SparkDialect
-from planner.lower.value import element_of, kind_of
+from planner.lower.kit.dialect import Labels, labels_of
+from planner.lower.kit.spark import SparkDialect
+from planner.lower.kit.value import element_of, kind_of
+from planner.lower.query.lowering import Column, LoweredQuery, lower_query
 from planner.query import Cte, FunctionRange, Param, QueryExpr
-from planner.walk import walk
+from planner.query.walk import walk
 from txn.persist.part_job import PartJob
 from txn.types import ShardId, Snapshot
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from engine.spark.executor import SparkExecutor
 from engine.spark.runtime import Live
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 FORMAT: Final = "kafka"
 CONNECTOR: Final = "spark-sql-kafka-0-10"

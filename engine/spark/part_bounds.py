@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.reads.filters import table_reads
-from planner.comparisons import Operator, key_operators
 from planner.facts import DATE, INT2, INT4, INT8
+from planner.indexing.comparisons import Operator, key_operators
 from planner.query import Const, Expr, OpExpr, Param, QueryExpr, Var
 
 KEPT_BOUNDS: Final = 10_000

@@ -36,9 +36,9 @@ from engine.spark.part_bounds import Bounds, Conditions, pruned
 from engine.spark.views import Entry, TableViews, place_of
 from engine.statistics.figures import summary, unique_columns
 from engine.statistics.keeper import Known, Statistics
-from planner.lower import literals
-from planner.lower.common import RelationUse
-from planner.lower.spark import SparkDialect
+from planner.lower.kit.spark import SparkDialect
+from planner.lower.query import literals
+from planner.lower.query.lowering import RelationUse
 from txn.exact import exact_columns
 from txn.types import PhysicalType, ShardColumn, Snapshot, SnapshotPart
 

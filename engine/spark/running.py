@@ -36,7 +36,7 @@ from engine.spark.spool import (
 from engine.spark.stream import BatchStream, Collected
 from engine.spark.tasks import cancel_jobs
 from engine.spark.workers import prepare_workers
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.errors import TxnError
 from txn.persist.trouble import number_of, said
 

@@ -31,7 +31,7 @@ from engine.spark.reaper import Reaper
 from engine.spark.restarts import Restarts
 from engine.spark.slots import QUEUE, Client, FairPools, Slots, Waits
 from engine.spark.views import TableViews
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 log = logging.getLogger("holdfast.spark")
 # One reports every connection it closes, the other every failed query with the JVM's stack.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
-    from planner.builtins.session import EvalSession
+    from planner.functions.session import EvalSession
 
 QUEUE: Final = "SparkQueue"
 JOB: Final = "SparkJob"

@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.spark.properties import BATCH_ROWS
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 GROUP_BYTES: Final = 8 << 20
 AHEAD_BYTES: Final = 256 << 20

@@ -18,7 +18,7 @@ from engine.spark.errors import lost, text_of
 from engine.spark.runtime import Live, SparkRuntime
 from engine.spark.slots import JOB, POOL_PROPERTY, Client
 from engine.spark.workers import prepare_workers
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 T = TypeVar("T")
 

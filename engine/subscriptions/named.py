@@ -32,8 +32,8 @@ from engine.catalog.stored import DATABASE_OID
 from engine.connection.rows import RowTuple
 from engine.eager import settle
 from planner import ast
+from planner.base.errors import SqlError
 from planner.catalog import DEFAULT_TIMELINE
-from planner.errors import SqlError
 from planner.parse import parse
 from txn.api import Transaction
 from txn.errors import DamagedFile, ReadBelowSince, TxnError, UnknownFormat, anew

@@ -19,8 +19,8 @@ from engine.subscriptions.subscribe import moment_of
 from engine.transaction.timelines import gone, keep
 from pgwire.backend import Responder
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog import DEFAULT_TIMELINE
-from planner.errors import SqlError
 from planner.evaluate import Env, Shared
 from txn.api import Transaction
 from txn.errors import DuplicateKey

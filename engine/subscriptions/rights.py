@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.todays_rights import with_rights_of
 from engine.ddl.past_needs import catalog_read
 from engine.ddl.rights import Asked
-from planner.bind.row_security import secured_table
-from planner.builtins.system_privileges import inquires
+from planner.base.errors import SqlError
+from planner.bind.query.row_security import secured_table
 from planner.catalog.relation_kinds import RELATION_KINDS
-from planner.errors import SqlError
+from planner.information.privileges import inquires
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.connection.session import Session
     from engine.reads.plans import Plan
     from planner.catalog import FunctionDef, RoleDef
-    from planner.rights import Rights
+    from planner.catalog.rights import Rights
     from planner.statements import Subscribe
 
 

@@ -34,10 +34,8 @@ from engine.transaction.block_state import BLOCK
 from engine.transaction.time_travel import timestamp_of
 from engine.transaction.timelines import gone
 from pgwire.backend import Responder
-from planner.builtins import searches
+from planner.base.errors import SqlError, not_supported
 from planner.catalog import TextSearchDef
-from planner.comparisons import conjuncts_of
-from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Layout, Shared, compile_expr, compile_filter, compile_row
 from planner.facts import (
     BOOL,
@@ -54,9 +52,11 @@ from planner.facts import (
     UUID,
     VARCHAR,
 )  # fmt: skip
+from planner.functions import searches
+from planner.indexing.comparisons import conjuncts_of
 from planner.query import Expr, FuncExpr, QueryExpr, RangeRef, RelationRange, Select, Var
+from planner.query.walk import walk
 from planner.statements import DeclareSubscribe, Subscribe
-from planner.walk import walk
 from txn.errors import SubscriptionEnded
 from txn.types import ShardId, Timestamp
 from txn.wal.subscribe import Changes, Progress, Subscription

@@ -26,8 +26,8 @@ from engine.transaction.own_rows import OwnRows
 from engine.transaction.races import note_gain, note_loss
 from engine.transaction.savepoints import Savepoint
 from engine.transaction.timelines import gone, outside
+from planner.base.errors import SqlError
 from planner.catalog import DEFAULT_TIMELINE
-from planner.errors import SqlError
 from planner.statements import SetTransaction
 from planner.statements import Transaction as TransactionStatement
 from txn.api import Transaction

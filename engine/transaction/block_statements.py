@@ -16,7 +16,7 @@ from engine.transaction import snapshots, time_travel
 from engine.transaction.block_state import FAILED, IDLE, IMPLICIT
 from pgwire.backend import Responder
 from planner import statements as st
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -23,12 +23,12 @@ from engine.catalog.tids import block_and_position, tid_of
 from engine.large_objects.shards import NAMES
 from engine.transaction.shown_values import shown_value
 from pgwire.codecs.registry import CodecSettings
-from planner.builtins.named_constants import with_names
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.deparse import Reader, index_key_text
-from planner.deparse_expr import quote_identifier
+from planner.deparse.expr import quote_identifier
 from planner.facts import BYTEA, INT8
-from planner.typefacts import element_of
+from planner.information.named_constants import with_names
+from planner.types.facts import element_of
 from txn.errors import LockTarget, LockWait
 from txn.types import Key, Row, RowId, ShardId
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.errors import Cause
 
 MAX_REPLANS: Final = 10

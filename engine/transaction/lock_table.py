@@ -22,8 +22,8 @@ from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.transaction.timelines import crossing
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog.relation_kinds import TABLES
-from planner.errors import SqlError
 from txn.api import TableLock
 from txn.types import ShardId
 

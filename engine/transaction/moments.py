@@ -14,7 +14,7 @@ from typing import Any, Final
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_input
 from pgwire.codecs.settings import CodecSettings
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.facts import INT2, INT4, INT8, INTERVAL, NUMERIC, TIMESTAMPTZ
 from txn.time import MAX_TIMESTAMP, make_timestamp
 from txn.types import Timestamp

@@ -20,7 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pgwire.codecs.snapshot import compose
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.types import Timestamp, TxnId
 
 if TYPE_CHECKING:

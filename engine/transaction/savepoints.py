@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from engine.catalog.stored import Stored, StoredKey
 from engine.constraints.timing import Mark
 from engine.transaction.own_rows import Written
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.api import Transaction
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pgwire.codecs import domain
 from pgwire.codecs.registry import CodecSettings, text_output
-from planner.typefacts import element_of
+from planner.types.facts import element_of
 from txn.types import bounded
 
 MOST: Final = 1 << 16

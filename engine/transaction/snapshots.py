@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.transaction.block_state import IDLE, IMPLICIT
 from engine.transaction.timelines import gone
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.holds import Hold
 from txn.types import Timestamp
 

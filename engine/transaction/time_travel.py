@@ -24,16 +24,16 @@ from engine.transaction.timelines import gone, unknown
 from pgwire.codecs.errors import DataError
 from planner import ast
 from planner import statements as st
-from planner.as_of import AsOf
+from planner.base.errors import SqlError
 from planner.bind import bind_statement
-from planner.builtins.datetime_values import date_to_instant, instant, session_zone
-from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
 from planner.facts import DATE, INT2, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
+from planner.functions.time.values import date_to_instant, instant, session_zone
 from planner.parse import parse
+from planner.parse.as_of import AsOf
 from planner.query import Select
+from planner.query.walk import ranges_of
 from planner.statements import StatementClass
-from planner.walk import ranges_of
 from txn.api import Transaction
 from txn.errors import ReadBelowSince
 from txn.selection import Bound, Readable, Request, Selection, choose

@@ -25,8 +25,8 @@ from engine.connection.portal import Command, Outcome
 from engine.eager import settle
 from engine.reads.plans import Plan
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog import DEFAULT_TIMELINE, RelationDef, TimelineDef
-from planner.errors import SqlError
 from txn.api import Transaction
 from txn.types import ShardId
 

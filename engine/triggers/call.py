@@ -18,9 +18,9 @@ from engine.plpgsql.event import TriggerEvent
 from engine.plpgsql.trigger import run_trigger
 from engine.triggers.large_objects import LO_MANAGE, manage
 from engine.triggers.text_search import TSVECTOR_UPDATE, TSVECTOR_UPDATE_COLUMN, update_vector
-from planner.bind.trigger import SUPPRESS_REDUNDANT_UPDATES
+from planner.base.errors import SqlError
+from planner.bind.define.trigger import SUPPRESS_REDUNDANT_UPDATES
 from planner.catalog.trigger import NO_TRANSITIONS, TriggerDef
-from planner.errors import SqlError
 from planner.query import NEW_ROWS, OLD_ROWS
 from txn.types import Row
 

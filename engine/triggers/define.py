@@ -18,9 +18,9 @@ from engine.reads.plans import Plan
 from engine.triggers.dependencies import comments_of, trigger_words, without_triggers
 from engine.triggers.firing import compiled
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
 from planner.catalog.trigger import TriggerDef
-from planner.errors import SqlError
 from txn.types import ShardId
 
 if TYPE_CHECKING:

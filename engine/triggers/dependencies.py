@@ -10,8 +10,8 @@ from engine.catalog.graph import relations_naming
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_CONSTRAINT_OID, PG_TRIGGER_OID, StoredKey
 from engine.ddl.drop import described
-from planner.bind.generated import columns_used
-from planner.bind.trigger import stored_condition
+from planner.bind.define.table.generated import columns_used
+from planner.bind.define.trigger import stored_condition
 from planner.catalog import Catalog, RelationDef
 from planner.catalog.trigger import TriggerDef
 

@@ -26,12 +26,12 @@ from engine.triggers.call import call
 from engine.writes.shape import row_record
 from engine.writes.spilling import Spilling
 from pgwire.give_way import openly
-from planner.bind.generated import generated_from
-from planner.bind.runnable import runnable
-from planner.bind.trigger import NEW, OLD, stored_condition
+from planner.base.errors import SqlError
+from planner.bind.define.table.generated import generated_from
+from planner.bind.define.trigger import NEW, OLD, stored_condition
+from planner.bind.stored.runnable import runnable
 from planner.catalog import ConstraintDef, RelationDef
 from planner.catalog.trigger import NO_TRANSITIONS, TriggerDef
-from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_predicate
 from planner.query import TABLEOID
 from planner.rules.fold import fold

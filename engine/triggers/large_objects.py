@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from engine.plpgsql.event import TriggerEvent
 from pgwire.codecs.registry import text_output
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from txn.types import Row
 
 LO_MANAGE: Final = "lo.lo_manage()"

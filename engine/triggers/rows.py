@@ -19,7 +19,7 @@ from engine.triggers.firing import ROWS_A_TURN, Firing
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
 from pgwire.give_way import openly
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.evaluate import Env
 from txn.types import Row, RowId
 

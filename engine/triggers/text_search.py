@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from engine.plpgsql.event import TriggerEvent
-from planner.builtins.text_search import found_configuration
-from planner.casts import is_binary_coercible
-from planner.domains import base_oid
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.base.identifiers import split_identifier
+from planner.conversion.casts import is_binary_coercible
 from planner.facts import REGCONFIG, TEXT, TSVECTOR
-from planner.identifiers import split_identifier
+from planner.functions.search.functions import found_configuration
 from planner.textsearch.make import Builder
 from planner.textsearch.names import read_name
+from planner.types.domains import base_oid
 from txn.types import Row
 
 TSVECTOR_UPDATE: Final = 3752

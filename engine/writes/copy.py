@@ -62,8 +62,8 @@ from pgwire.codecs.encodings import at_hand, encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.sizes import measure_of
 from pgwire.errors import BackendError
+from planner.base.errors import SqlError, not_supported
 from planner.bind.stored import table_query
-from planner.errors import SqlError, not_supported
 from planner.evaluate import Env
 from planner.query import QueryExpr
 from planner.statements import Copy

@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from engine.bulk.portable import obstacle
 from pgwire.codecs import domain
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.evaluate import Env, Layout, Shared, compile_filter, compile_map
 from planner.query import BooleanTest, Expr, Var
+from planner.query.walk import walk
 from planner.types import SqlType
-from planner.walk import walk
 from txn.columns import column_arrays, column_fields, to_python
 from txn.types import ShardColumn
 

@@ -34,12 +34,12 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_decoder, text_decoder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.typmod import typmod_function
-from planner.builtins.reg import NAMED, named_input
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from planner.composite import has_domains
-from planner.domain_checks import Demand, demanded_calls
-from planner.errors import SqlError
+from planner.conversion.composite import has_domains
+from planner.conversion.domain_checks import Demand, demanded_calls
 from planner.evaluate import Env, compile_expr, compile_predicate
+from planner.functions.values.reg import NAMED, named_input
 from planner.query import Expr
 from planner.statements import Copy
 from txn.types import Row

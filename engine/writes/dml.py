@@ -48,13 +48,13 @@ from engine.writes.spilling import Spilling
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
 from pgwire.release import let_go
-from planner.bind.arbiters import decided
+from planner.base.errors import SqlError
+from planner.bind.change.arbiters import decided
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr, compile_predicate, compile_row
+from planner.evaluate.short import is_short
 from planner.query import Insert, OnConflict, QueryExpr, SubLink, Values
-from planner.short import is_short
-from planner.walk import walk
+from planner.query.walk import walk
 from txn.types import IndexId, Row, RowId, ShardId
 
 if TYPE_CHECKING:

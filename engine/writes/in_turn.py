@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from engine.connection.rows import ReadyRows
 from engine.executor import Result
 from planner.query import Delete, Insert, QueryBase, Select, SqlCall, SubLink, Update, Values
-from planner.walk import walk
+from planner.query.walk import walk
 from txn.types import Row
 
 Q = TypeVar("Q", bound=QueryBase)

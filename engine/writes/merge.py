@@ -37,8 +37,8 @@ from engine.writes.shape import TableShape
 from engine.writes.spilling import Spilling
 from pgwire.give_way import openly, paced
 from pgwire.release import let_go
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, compile_predicate, compile_row
 from planner.query import Merge, MergeAction, RowCheckKind
 from txn.types import Row, RowId

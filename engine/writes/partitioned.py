@@ -40,11 +40,11 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import openly
 from pgwire.release import let_go
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 from planner.evaluate import Env
-from planner.partition import column_map
-from planner.partition_dml import insert_into, row_checks_of
+from planner.partitions.bounds import column_map
+from planner.partitions.changes import insert_into, row_checks_of
 from planner.query import Delete, Insert, Merge, RowCheck, RowCheckKind, Update
 from txn.types import Row, RowId, ShardId
 

@@ -33,10 +33,10 @@ from engine.writes.row_ids import RowIds
 from engine.writes.spilling import Spilling
 from pgwire.give_way import openly, paced
 from pgwire.release import let_go
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 from planner.evaluate import Env
-from planner.partition import ancestors
+from planner.partitions.bounds import ancestors
 from planner.query import Delete, Merge, Update
 from txn.types import Row, RowId, ShardId
 

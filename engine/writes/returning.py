@@ -1,7 +1,7 @@
 """RETURNING: the rows a statement has stored or deleted, as its result.
 
     INSERT INTO t ... RETURNING id, (SELECT count(*) FROM t)
-      row      as stored | tableoid, ctid, whole row | extras that the source has computed (planner.bind.returning)
+      row      as stored | tableoid, ctid, whole row | extras that the source has computed (planner.bind.change.returning)
       result   one tuple per row, once all of them are staged
 
 Sub-selects that the source could not compute are run by the row executor, row by row. They read after the statement's
@@ -23,7 +23,7 @@ from pgwire.give_way import openly
 from planner.catalog import RelationDef
 from planner.evaluate import Env, RowFunction, compile_row
 from planner.query import OutputColumn, Target, Var
-from planner.walk import walk
+from planner.query.walk import walk
 from txn.types import Row, RowId
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from engine.transaction.shown_values import shown_value
 from engine.writes.shape import Shown, TableShape, runnable_check, table_layout
-from planner.bind.partition import partition_check, shown_key
-from planner.builtins.system_definitions import reader_of
+from planner.base.errors import SqlError
+from planner.bind.define.table.partition import partition_check, shown_key
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr
-from planner.partition_rows import moved, place_of, slots_of
+from planner.information.definitions import reader_of
+from planner.partitions.rows import moved, place_of, slots_of
 from txn.types import Row
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from engine.index.state import value_of
 from engine.slices import pause
 from engine.writes.shape import TableShape, table_layout
 from pgwire.give_way import openly
+from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr
 from planner.query import RowCheck, RowCheckKind
 from txn.types import Row

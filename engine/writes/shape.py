@@ -12,24 +12,24 @@ from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.sizes import is_bounded
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import PACE, paced
+from planner.base.errors import SqlError
 from planner.bind import bind_check, generations
-from planner.bind.partition import partition_check
-from planner.bind.runnable import runnable
+from planner.bind.define.table.partition import partition_check
 from planner.bind.stored import bind_key_expr
-from planner.builtins.reg import NAMED, named_output
-from planner.builtins.session import EvalSession
+from planner.bind.stored.runnable import runnable
 from planner.catalog import ConstraintDef, RelationDef
-from planner.domain_checks import Demand, demand
-from planner.errors import SqlError
+from planner.catalog.rights import Rights
+from planner.conversion.domain_checks import Demand, demand
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr
-from planner.evaluate_runtime import record_maker
-from planner.partition import ancestors, column_map
-from planner.partition_rows import slots_of
+from planner.evaluate.runtime import record_maker
+from planner.evaluate.short import is_short
+from planner.functions.session import EvalSession
+from planner.functions.values.reg import NAMED, named_output
+from planner.partitions.bounds import ancestors, column_map
+from planner.partitions.rows import slots_of
 from planner.query import CTID, TABLEOID, Expr
-from planner.rights import Rights
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
-from planner.short import is_short
 from txn.types import Row, ShardId
 
 if TYPE_CHECKING:

@@ -42,8 +42,8 @@ from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly, paced
 from pgwire.release import let_go
 from planner.evaluate import Env
+from planner.evaluate.short import is_short
 from planner.query import Delete, Update
-from planner.short import is_short
 from txn.types import Row, RowId
 
 if TYPE_CHECKING:

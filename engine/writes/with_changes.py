@@ -31,7 +31,7 @@ from engine.writes.parts import Parts
 from engine.writes.update_delete import run_delete, run_update
 from planner import query as q
 from planner import statements as st
-from planner.classify import classify, returned_rows
+from planner.statements.classify import classify, returned_rows
 from txn.types import ShardId
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 What a type reads and prints is written once, in ``pgwire.codecs``; the planner's literals, casts and
 functions call the same pure functions, so the error they raise lives here and carries what a client
-must see. ``planner.errors.SqlError`` extends it with the fields that only a statement has.
+must see. ``planner.base.errors.SqlError`` extends it with the fields that only a statement has.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
     at          01 just below the element (upper, exclusive) · 02 at it (inclusive) · 03 just above it (lower, exclusive)
 
 Elements: ``pgwire.codecs.range_elements``. So the ranges of the first kind, but for the empty one, have 21 bytes, and the engines find bounds by their places
-(``planner.builtins.range_sql``). Any two bounds compare as bytes, lower ones with upper ones, too (PostgreSQL's range_cmp_bounds). A numeric's display
+(``planner.lower.forms.range``). Any two bounds compare as bytes, lower ones with upper ones, too (PostgreSQL's range_cmp_bounds). A numeric's display
 scale does not count in comparisons; ``numrange`` and ``nummultirange`` keep the scales behind what does:
 
     what is compared | two bytes for each bound | length of that, four bytes

@@ -23,27 +23,28 @@ from pgwire.give_way import give_way
 from planner import ast
 from planner import query as qt
 from planner import statements as st
+from planner.base.errors import SqlError, not_supported
 
 # these register binders of AST classes
-from planner.bind import changes, columns, compare, funcs, sublinks
+from planner.bind.change import with_items as changes
 from planner.bind.context import BindContext, RowSecurity, WithStep, make_context
-from planner.bind.generated import generated_from, generations
-from planner.bind.inline import inline_calls
-from planner.bind.nesting import check_nesting
-from planner.bind.query import bind_query
-from planner.bind.row_security import secured
+from planner.bind.define.table.generated import generated_from, generations
+from planner.bind.expression import columns, compare, funcs, sublinks
+from planner.bind.query.nesting import check_nesting
+from planner.bind.query.row_security import secured
+from planner.bind.query.select import bind_query
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
-from planner.classify import RUN, classify, command_tag, relations_written, returned_rows
-from planner.collations import COLLATIONS, settled, without_collations
-from planner.errors import SqlError, not_supported
-from planner.guard import DROPS
-from planner.partition import descendants
-from planner.rights import RESTRICTED
+from planner.bind.stored.inline import inline_calls
+from planner.catalog.guard import DROPS
+from planner.catalog.rights import RESTRICTED
+from planner.conversion.collations import COLLATIONS, settled, without_collations
+from planner.partitions.bounds import descendants
+from planner.query.walk import walk
 from planner.rules.fold import fold
 from planner.rules.partitions import without_partitioned
 from planner.rules.plain import declared_types, told_columns, without_domains
 from planner.rules.stable import changes_settings, extract_stable
-from planner.walk import walk
+from planner.statements.classify import RUN, classify, command_tag, relations_written, returned_rows
 
 __all__ = [
     "bind_check",
@@ -73,7 +74,7 @@ def bind_statement(
     security: RowSecurity | None = None,
     keeps: bool = False,
 ) -> st.BoundStatement:
-    """Bind one parsed statement. ``keeps``: its rows are a cursor's (``planner.bind.current_of``).
+    """Bind one parsed statement. ``keeps``: its rows are a cursor's (``planner.bind.change.current_of``).
 
     ``text`` is the statement's own text (spans count in the whole text it was parsed from). ``search_path``:
     existing schemas in order. ``param_types``: declared types of ``$1`` ..., 0 or missing = to be deduced.
@@ -100,7 +101,7 @@ def bind_statement(
     try:
         bound = bind_node(context, statement)
         if keeps:
-            from planner.bind.current_of import for_cursor
+            from planner.bind.change.current_of import for_cursor
 
             bound = for_cursor(context, bound)
         return envelope(statement, text, context, bound)
@@ -137,46 +138,39 @@ def _binders() -> dict[type, _Binder]:
     """Return the binder of each AST class; the families are imported when first needed."""
     if _BINDERS:
         return _BINDERS
-    for module in pkgutil.iter_modules(__path__):  # one by one: the first statement after a start may do it
-        importlib.import_module(f"{__name__}.{module.name}")
+    for module in pkgutil.walk_packages(
+        __path__, f"{__name__}."
+    ):  # one by one: the first statement after a start may do it
+        importlib.import_module(module.name)
         give_way()
-    from planner.bind import (
+    from planner.bind.change import copy, dml, merge
+    from planner.bind.define import (
         absent,
         aggregates,
-        alter,
         alter_placed,
         collation,
         composite,
-        constraint_marks,
         conversions,
-        copy,
         database,
-        ddl,
-        dml,
         domain,
         foreign,
         functions,
         grant,
-        index,
-        libraries,
         materialized,
-        merge,
         named_functions,
         opclasses,
         own_range,
         owned,
         policy,
-        procedure,
-        sequence,
         source,
         statistics,
-        subscribe,
-        table,
         text_search,
         trigger,
         types,
-        utility,
     )
+    from planner.bind.define import relations as ddl
+    from planner.bind.define.table import alter, constraint_marks, index, sequence, table
+    from planner.bind.session import libraries, procedure, subscribe, utility
 
     _BINDERS.update(
         {
@@ -312,7 +306,7 @@ def _without_params(binder: _Binder) -> _Binder:
 
 
 def _explain(context: BindContext, node: ast.Explain) -> st.Statement:
-    from planner.bind.utility import explain_options
+    from planner.bind.session.utility import explain_options
 
     options = explain_options(node.options)
     inner = node.statement
@@ -359,7 +353,7 @@ def _prepared(context: BindContext, bound: st.Statement) -> st.Statement:
 
 def _note_restricted(context: BindContext, node: Any) -> Any:
     """Note which built-in functions of those that not everybody may call are about to be called."""
-    from planner.bind.runnable import restricted_calls
+    from planner.bind.stored.runnable import restricted_calls
 
     context.functions.update(restricted_calls(node))
     return node

@@ -14,15 +14,15 @@ from typing import Any, Protocol
 
 from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from planner import ast
-from planner.builtins.reg import NamesOf
-from planner.casts import CoerceEnv, ParamTypes
+from planner.base.errors import Span, SqlError
 from planner.catalog import Catalog, FunctionDef, RelationDef, RoleDef, RowType, SystemCatalog, row_type_named
-from planner.errors import Span, SqlError
-from planner.extensions import WITH_OPERATORS, with_operators
-from planner.guard import guarded
+from planner.catalog.extensions import WITH_OPERATORS, with_operators
+from planner.catalog.guard import guarded
+from planner.conversion.casts import CoerceEnv, ParamTypes
+from planner.conversion.type_names import find_builtin, resolve_type
+from planner.functions.values.reg import NamesOf
 from planner.query import Expr, OutputColumn
 from planner.textsearch.names import read_stored
-from planner.typenames import find_builtin, resolve_type
 from planner.types import SqlType
 
 # A view may be defined over views this deep; more is taken for a loop.
@@ -94,11 +94,11 @@ class BindContext:
     parameter types and folded settings. ``reads``: oids of base and virtual relations; ``versions``: every
     relation looked at (views included) with its version; ``uses_virtual``: some range is a virtual relation;
     ``volatile``: a volatile function is called; ``database``: the current database's name, for
-    three-part names. ``steps``: what names mean that are no tables but parts of the statement (``planner.bind.changes``), or a
+    three-part names. ``steps``: what names mean that are no tables but parts of the statement (``planner.bind.change.with_items``), or a
     trigger's transition tables;
     ``future_steps``: those of parts that come later. ``arguments``: of the function whose body is bound. ``functions``: oids of
     users' functions that the statement runs; ``running``: those whose bodies are being bound as statements of their own.
-    ``keeps``: what is bound is kept with a table or domain (``planner.bind.runnable``). ``variables``: of the PL/pgSQL function whose
+    ``keeps``: what is bound is kept with a table or domain (``planner.bind.stored.runnable``). ``variables``: of the PL/pgSQL function whose
     statement is bound. ``security``: for whom it is to run; ``closed``: schemas whose names
     that user may not write, while a text of theirs is bound. ``defines``: it is only looked at. ``keys``: primary keys that
     grouped queries rely on, by the depth of views that they are at and the oid of their constraint.
@@ -285,7 +285,7 @@ class BindContext:
         return oid
 
     def type_of(self, name: ast.TypeName) -> SqlType:
-        """Return the type a written name means. Raises as ``planner.typenames.resolve_type``."""
+        """Return the type a written name means. Raises as ``planner.conversion.type_names.resolve_type``."""
         return resolve_type(name, self.find_type)
 
     def relation(

@@ -15,7 +15,7 @@ from typing import Final
 from planner.catalog.relations import ConstraintDef
 from planner.catalog.types import TypeDef
 from planner.facts import INFORMATION_SCHEMA_OID, NAME, VARCHAR, rows
-from planner.typefacts import C_COLLATION
+from planner.types.facts import C_COLLATION
 
 _SCHEMA: Final = "information_schema"
 _CHECKS: Final = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planner.acl import AclItem, Membership
+from planner.catalog.acl import AclItem, Membership
 from planner.catalog.relations import DEFAULT_TIMELINE
 
 

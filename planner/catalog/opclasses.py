@@ -3,7 +3,7 @@
     family f USING hash     operator 1 = (integer, integer)      function 2 f(integer, bigint)
     class c                 for integer, of family f: a part of the members is its own
 
-They name operators and functions that are there. An index is ordered by PostgreSQL's own classes alone (``planner.opclass``); a class of
+They name operators and functions that are there. An index is ordered by PostgreSQL's own classes alone (``planner.indexing.opclass``); a class of
 one's own divides a table by hash.
 """
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from planner.total import members, total
+from planner.base.total import members, total
 
 RelationKind: TypeAlias = Literal["r", "p", "f", "v", "m", "c", "i", "S"]
 """Tables, partitioned and foreign ones, views, materialized views, composite types, indexes, sequences."""

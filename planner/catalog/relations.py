@@ -24,7 +24,7 @@ class ColumnDef:
     """A column. ``default_sql`` is the canonical text of its default (bound anew where used).
 
     ``attnum`` is its id, from 1, never changed or used again: rows have its value at ``attnum - 1``, parts as ``c<attnum>``. What SQL calls
-    its attribute number is ``RelationDef.number``, the same where no index keeps columns. ``type`` is plain (``planner.domains``); ``domain`` is the oid of the domain, or array of domains, that it was declared
+    its attribute number is ``RelationDef.number``, the same where no index keeps columns. ``type`` is plain (``planner.types.domains``); ``domain`` is the oid of the domain, or array of domains, that it was declared
     as, 0 for none. ``dims``: how many pairs of brackets its type was written with, 0 for what a query or another table gave it, -1 where that
     was not kept (catalogs of before). ``storage`` (p, e, m, x; "" for its type's), ``compression`` (p, l, "" for none), ``statistics`` (-1: by
     default), ``options`` and ``foreign_options`` (of a foreign table's) are kept for who asks, and change nothing. ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps, or

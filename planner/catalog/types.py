@@ -56,7 +56,7 @@ class TypeDef:
 
     Of kind r(ange): its subtype (``base``), function for distances (``subtype_diff``, 0: none), and what its constructors and those of
     its multirange type are called, whatever name it gets later. Its oids follow each other: the type, the array type over it, both
-    for multiranges, the constructors (``planner.builtins.own_ranges``).
+    for multiranges, the constructors (``planner.functions.values.own_ranges``).
 
     Of kind e(num): its ``labels`` in order. Of kind d(omain): what it is over (``base``, maybe a domain, with its typmod
     ``base_typmod``, ``dims`` as in ``ColumnDef``) and what it demands: ``default_sql`` and ``checks`` are canonical texts, ``value`` stands for the value.

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 
 from pgwire.codecs.geometric import EPSILON, Line, Lseg, Point, less, line_through, near, same_point, slope
 from pgwire.give_way import paced_iter
-from planner.builtins.floating import add, div, mul, sub
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.functions.numbers.floating import add, div, mul, sub
 
 Nearest = tuple[float, Point]
 

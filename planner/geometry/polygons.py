@@ -13,8 +13,8 @@ from pgwire.codecs.geometric import Box, Circle, Lseg, Path, Point, Points, less
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.long_arrays import gathered
 from pgwire.release import mind_long
-from planner.builtins.floating import add, div, mul, sub
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.functions.numbers.floating import add, div, mul, sub
 from planner.geometry import areas
 from planner.geometry.lines import (
     above,

@@ -18,8 +18,8 @@ from pgwire.kept import kept
 from pgwire.long_arrays import tupled
 from pgwire.long_values import LONG, find, joined_up
 from pgwire.release import mind_long
-from planner.builtins.text import lower
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.functions.text.strings import lower
 from planner.patterns.steps import spend
 
 _PLAIN: Final = re.compile(r"[^%_\\]+")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from pgwire.give_way import paced
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 EXTENDED: Final = 1  # EREs; without it BREs
 ADVANCED_FORMS: Final = 2  # with EXTENDED: AREs

@@ -14,16 +14,16 @@ from pgwire.codecs.domain import VECTORS
 from pgwire.codecs.errors import DataError
 from planner import ast
 from planner import statements as st
+from planner.base.errors import Span, SqlError
 from planner.bind import bind_node, envelope
-from planner.bind.assign_part import with_part
-from planner.bind.bodies import is_simple
+from planner.bind.change.assign_part import with_part
+from planner.bind.change.current_of import for_cursor
 from planner.bind.context import BindContext
-from planner.bind.current_of import for_cursor
-from planner.bind.fetched import as_asked
-from planner.bind.subscripts import subscripts_of
-from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_typmod, try_coerce
-from planner.domains import base_oid, base_type, is_domain, plain_type
-from planner.errors import Span, SqlError
+from planner.bind.expression.subscripts import subscripts_of
+from planner.bind.query.fetched import as_asked
+from planner.bind.scope import Scope
+from planner.bind.stored.bodies import is_simple
+from planner.conversion.casts import CastContext, CoerceEnv, ParamTypes, coerce_typmod, try_coerce
 from planner.evaluate import Layout, RowFunction, compile_expr, compile_predicate, compile_row
 from planner.facts import HSTORE, INT4, INT8, JSONB, RECORD, TEXT
 from planner.parse import ALONE, parse
@@ -48,13 +48,13 @@ from planner.query import (
     Values,
     Var,
 )
-from planner.rewrite import replace_children
+from planner.query.rewrite import replace_children
+from planner.query.walk import walk
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
-from planner.scope import Scope
-from planner.typefacts import element_of
 from planner.types import SqlType
-from planner.walk import walk
+from planner.types.domains import base_oid, base_type, is_domain, plain_type
+from planner.types.facts import element_of
 
 _ONE_VALUE: Final = "SELECT NULL"
 _FEW: Final = 2

@@ -8,17 +8,17 @@ from typing import Any, Final
 
 from pgwire.codecs.settings import CodecSettings
 from planner import ast
+from planner.base.errors import Span, SqlError
 from planner.bind.context import BindContext, make_context
-from planner.builtins.large_objects import CHANGING_NAMES
 from planner.catalog import Catalog, FunctionDef
-from planner.errors import Span, SqlError
+from planner.functions.system.large_objects import CHANGING_NAMES
 from planner.plpgsql import tree
 from planner.plpgsql.header import header_for_check
 from planner.plpgsql.parser import parse_routine
 from planner.plpgsql.stream import parse_piece
 from planner.plpgsql.tree import Routine
 from planner.plpgsql.types import CatalogTypes
-from planner.walk import walk
+from planner.query.walk import walk
 
 _DYNAMIC: Final = tree.Execute | tree.CallRoutine
 

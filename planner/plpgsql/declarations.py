@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
 from pgwire.give_way import give_way
-from planner.errors import Span, SqlError
+from planner.base.errors import Span, SqlError
 from planner.plpgsql import tree
 from planner.plpgsql.stream import Stream, Token
 from planner.plpgsql.tree import Conflict, Kind, Names, Variable

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.catalog import FunctionDef
+from planner.conversion.polymorphic import POLYMORPHIC, enforce
 from planner.facts import INT4, TRIGGER, VOID
 from planner.plpgsql.declarations import Gives, Header, Parameter, RoutineKind
 from planner.plpgsql.types import kind_of
-from planner.polymorphic import POLYMORPHIC, enforce
 from planner.types import SqlType
 
 _INT4_ARRAY = 1007

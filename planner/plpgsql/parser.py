@@ -13,7 +13,7 @@ from typing import Final
 
 from pgwire.give_way import give_way
 from planner import ast
-from planner.errors import Span, SqlError, not_supported
+from planner.base.errors import Span, SqlError, not_supported
 from planner.facts import BOOL, INT4, RECORD, TEXT
 from planner.parse import parse_expression
 from planner.plpgsql import tree

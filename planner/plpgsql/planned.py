@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pgwire.codecs.errors import DataError
-from planner.builtins.session import EvalSession
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, compile_expr
 from planner.facts import facts
+from planner.functions.session import EvalSession
 from planner.query import (
     ArrayCoerce,
     BoolExpr,
@@ -32,10 +32,10 @@ from planner.query import (
     SubLink,
     Var,
 )
-from planner.rewrite import replace_children
+from planner.query.rewrite import replace_children
+from planner.query.walk import children
 from planner.rules.stable import computes_immutably
-from planner.typefacts import element_of
-from planner.walk import children
+from planner.types.facts import element_of
 
 _OTHERWISE: Final = frozenset(
     ("aclitem", "date", "interval", "money", "record", "timestamp", "timestamptz", "timetz")

@@ -4,7 +4,7 @@
     SELECT max(id) INTO n FROM t;  EXECUTE ...;  PERFORM pg_sleep(1);                   no
 
 Defaults, CHECK, generated columns, USING and their kin are evaluated row by row, often by what cannot give way to others
-(``planner.bind.runnable``). Such a function does not need to: all it does are expressions over its variables.
+(``planner.bind.stored.runnable``). Such a function does not need to: all it does are expressions over its variables.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from planner import ast
+from planner.base.errors import SqlError
 from planner.bind.context import BindContext
 from planner.catalog import FunctionDef
-from planner.errors import SqlError
 from planner.parse import parse, parse_expression
 from planner.plpgsql import tree
 from planner.plpgsql.check import nodes_of
@@ -22,7 +22,7 @@ from planner.plpgsql.header import header_for_check
 from planner.plpgsql.parser import parse_routine
 from planner.plpgsql.stream import parse_piece
 from planner.plpgsql.types import CatalogTypes
-from planner.walk import walk
+from planner.query.walk import walk
 
 _STATEMENTS: Final = (
     tree.Execute

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from planner import ast
-from planner.errors import Span, SqlError
+from planner.base.errors import Span, SqlError
 from planner.parse import parse_expression
 from planner.plpgsql import tree
 from planner.plpgsql.conditions import condition_states

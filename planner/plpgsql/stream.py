@@ -13,7 +13,7 @@ from typing import Final
 
 from pgwire.give_way import give_way, paced
 from planner import ast
-from planner.errors import Span, SqlError
+from planner.base.errors import Span, SqlError
 from planner.parse import parse, scan
 from planner.plpgsql.tree import Names, Piece
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, TypeAlias
 
 from planner import ast
-from planner.errors import Span
+from planner.base.errors import Span
 from planner.types import SqlType
 
 Kind: TypeAlias = Literal["scalar", "row", "record", "any"]
@@ -78,7 +78,7 @@ class Piece:
     kind: Literal["expression", "statement"] = "expression"
     target: str = ""
     keeps: bool = False
-    """Its rows are a cursor's: with the keys of what they are made of (``planner.bind.current_of``)."""
+    """Its rows are a cursor's: with the keys of what they are made of (``planner.bind.change.current_of``)."""
     few: bool = False
     """Who runs it takes a row or two: others are not computed."""
     loops: bool = False

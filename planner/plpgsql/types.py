@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from typing import Final
 
 from planner import ast
-from planner.bind.collation import find_collation
+from planner.base.errors import Span, SqlError, not_supported
 from planner.bind.context import BindContext
+from planner.bind.define.collation import find_collation
 from planner.catalog import ColumnDef
 from planner.catalog.relation_kinds import COLUMNED
-from planner.composite import is_composite
-from planner.errors import Span, SqlError, not_supported
+from planner.conversion.composite import is_composite
+from planner.conversion.polymorphic import POLYMORPHIC
 from planner.facts import RECORD, facts
 from planner.parse import parse_expression
 from planner.plpgsql.stream import Stream
 from planner.plpgsql.tree import Kind, Names, Variable
-from planner.polymorphic import POLYMORPHIC
-from planner.typefacts import format_type
 from planner.types import SqlType
+from planner.types.facts import format_type
 
 _OF: Final = re.compile(r"%\s*(type|rowtype)\s*$", re.IGNORECASE)
 

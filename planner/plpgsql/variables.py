@@ -14,17 +14,17 @@ from typing import Final, TypeAlias
 from weakref import ref
 
 from planner import ast
-from planner.bind.columns import is_row, row_fields, select_field
-from planner.casts import ParamTypes
-from planner.composite import is_composite
-from planner.domains import names_domain, plain_type
-from planner.errors import Span, SqlError
+from planner.base.errors import Span, SqlError
+from planner.bind.expression.columns import is_row, row_fields, select_field
+from planner.bind.scope import Scope
+from planner.conversion.casts import ParamTypes
+from planner.conversion.composite import is_composite
 from planner.facts import RECORD
 from planner.plpgsql.declarations import REFCURSOR
 from planner.plpgsql.tree import Conflict, Names, Variable
 from planner.query import Const, Expr, Param, RelabelType, RowExpr
-from planner.scope import Scope
 from planner.types import SqlType
+from planner.types.domains import names_domain, plain_type
 
 _Fields: TypeAlias = "tuple[tuple[int, ...], tuple[str, ...], tuple[int, ...]]"
 Shape: TypeAlias = "_Fields | int | None"

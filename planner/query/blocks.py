@@ -90,7 +90,7 @@ class Cte:
 
     ``materialized`` None means the default. Data-modifying items are statements, see DataModifyingCte.
     ``named``: how many of the columns, from the first, the item itself gives names. What ``search`` and ``cycle`` say is part of
-    the query already (``planner.bind.search_cycle``); definitions show it as it was written.
+    the query already (``planner.bind.query.search_cycle``); definitions show it as it was written.
     """
 
     name: str
@@ -111,7 +111,7 @@ class QueryBase:
     Order of application: body, ORDER BY, OFFSET, LIMIT (with ties: LIMIT keeps peers of the last row).
     ``in_turn``: each row is computed when it is asked for: "found", they are all found before, of the source of a change whose functions
     see what it has changed so far; "asked", they are found so, too, of what may be stopped behind any of them; "fetched": as many at a time as
-    somebody fetches (``planner.bind.fetched``).
+    somebody fetches (``planner.bind.query.fetched``).
     """
 
     columns: tuple[OutputColumn, ...]

@@ -48,7 +48,7 @@ class TargetUse:
 class ThroughViews:
     """DML through views: ``uses`` of those on the way, outermost first, and at last of the table.
 
-    Each is used as who owns the one before (``planner.bind.readers``). Of what a view is over all columns are read that its query
+    Each is used as who owns the one before (``planner.bind.stored.readers``). Of what a view is over all columns are read that its query
     names, where the statement reads any column at all (PostgreSQL's rule).
     """
 

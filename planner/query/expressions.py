@@ -10,8 +10,8 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from planner.errors import Span
-from planner.sampling import Method
+from planner.base.errors import Span
+from planner.query.sampling import Method
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class FuncExpr(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlCall(FuncExpr):
-    """A call of a user's function, whose oid ``proc`` is; mostly its body takes its place before anything runs (``planner.bind.inline``).
+    """A call of a user's function, whose oid ``proc`` is; mostly its body takes its place before anything runs (``planner.bind.stored.inline``).
 
     ``outputs``: the columns of what it returns, where that is a row (then ``type`` is record) or it names its one column.
     ``defaulted``: so many of the last arguments were not written. ``stays``: the body cannot take its place, so it is called.
@@ -134,7 +134,7 @@ class RelabelType(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollateExpr(Expr):
-    """``arg COLLATE collation`` (an oid): the same value. Definitions keep it; what runs has none (``planner.collations``)."""
+    """``arg COLLATE collation`` (an oid): the same value. Definitions keep it; what runs has none (``planner.conversion.collations``)."""
 
     arg: Expr
     collation: int
@@ -366,7 +366,7 @@ class CurrentSetting(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleKey(Expr):
-    """What TABLESAMPLE chooses rows by (``planner.sampling.sample_key``): a bigint, made anew for each scan, fixed for a statement if it can be.
+    """What TABLESAMPLE chooses rows by (``planner.query.sampling.sample_key``): a bigint, made anew for each scan, fixed for a statement if it can be.
 
     ``seed``: REPEATABLE's argument; None: a random number.
     """
@@ -433,7 +433,7 @@ class AggregateSteps:
 class OwnAggregate:
     """Which user's aggregate a call is of; ``kind`` as in AggregateDef, ``array``: the last argument is an array of the variadic ones.
 
-    What is about to run has ``steps``, and ``moving``, the steps for frames whose start moves (``planner.bind.aggregate_steps``). An aggregate
+    What is about to run has ``steps``, and ``moving``, the steps for frames whose start moves (``planner.bind.expression.aggregate_steps``). An aggregate
     over a state that only built-in functions can read runs as the built-in one that is made of them (``stands_for``). ``signature``: what
     messages call it.
     """

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from planner.query.expressions import Expr
-from planner.sampling import Method
+from planner.query.sampling import Method
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Range:
     invoker: bool = field(default=False, compare=False)
     # of such a body by BEGIN ATOMIC or RETURN: its names were looked up when it was made, so nobody needs USAGE of its schema
     looked_up: bool = field(default=False, compare=False)
-    # in a view's condition, of a change through it: the view, as which it is read (``planner.bind.readers``)
+    # in a view's condition, of a change through it: the view, as which it is read (``planner.bind.stored.readers``)
     within: int = field(default=0, compare=False)
 
 

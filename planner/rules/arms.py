@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from planner.query import Leaf, OutputColumn, QueryExpr, RelationRange, Select, SetOp, Var
-from planner.rewrite import replace_children
+from planner.query.rewrite import replace_children
 
 
 def side_by_side(columns: tuple[OutputColumn, ...], parts: Sequence[QueryExpr]) -> QueryExpr:

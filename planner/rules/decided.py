@@ -18,11 +18,11 @@ from operator import is_, not_
 from typing import Any, Final
 
 from pgwire.give_way import paced
-from planner.builtins import load
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.evaluate import evaluate_constant
-from planner.evaluate_inline import inline_templates
 from planner.facts import FLOAT8, RECORD, facts
+from planner.functions import load
+from planner.functions.inline import inline_templates
 from planner.query import (
     ArrayExpr,
     BooleanTest,
@@ -44,9 +44,9 @@ from planner.query import (
     RowExpr,
     ScalarArrayOp,
 )
+from planner.query.walk import children
 from planner.rules.foldable import LEFT, computed, immutable_text
 from planner.types import SqlType
-from planner.walk import children
 
 _FEW: Final = 100
 """Elements of an array that a constant is compared with here."""

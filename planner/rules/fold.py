@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 
 from pgwire.codecs.composite import pack_row, record_of
 from pgwire.codecs.errors import DataError
-from planner.builtins import load
 from planner.facts import BIT, BPCHAR, INTERVAL, facts
+from planner.functions import load
 from planner.query import (
     CoerceTypmod,
     CoerceViaIO,
@@ -41,10 +41,10 @@ from planner.query import (
     Subscript,
     Var,
 )
-from planner.rewrite import replace_children
+from planner.query.rewrite import replace_children
+from planner.query.walk import walk
 from planner.rules.decided import DECIDED, condition
 from planner.rules.foldable import LEFT, MOST_PADDED, computed
-from planner.walk import walk
 
 _T = TypeVar("_T")
 
@@ -123,7 +123,7 @@ def fold_node(node: Any) -> Any:
             return _call(node, constants)
     elif isinstance(node, RelabelType):
         if isinstance(node.arg, Const) and node.arg.type != node.type:
-            from planner.builtins.casts import relabelled
+            from planner.functions.values.casts import relabelled
 
             value = relabelled(node.arg.value, node.arg.type.oid, node.type.oid)
             return Const(type=node.type, value=value, span=node.span)
@@ -204,7 +204,7 @@ def _call(node: FuncExpr | OpExpr, constants: Sequence[Const]) -> Expr:
 def _typmod(node: CoerceTypmod, arg: Const) -> Expr:
     if arg.value is None:
         return Const(type=node.type, value=None, span=node.span)
-    from planner.builtins.casts import typmod_cast
+    from planner.functions.values.casts import typmod_cast
 
     if node.type.typmod > MOST_PADDED and node.type.oid in (BPCHAR, BIT):
         return node

@@ -2,7 +2,7 @@
 
 PREPARE, EXPLAIN and Describe bind, too, and nobody expects these to compute for long. So what is computed then has short arguments and a
 budget of time; functions whose cost their arguments' length does not bound, in one call of C that no budget stops, are never computed. A constant that is
-left is computed once for all rows (``planner.evaluate_unit``).
+left is computed once for all rows (``planner.evaluate.unit``).
 """
 
 from __future__ import annotations

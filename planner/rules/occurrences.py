@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from planner.classify import is_volatile
 from planner.query import Aggregate, Expr, FuncExpr, QueryBase, Select, SortBy, WindowFunc
-from planner.rewrite import replace_children
-from planner.walk import walk
+from planner.query.rewrite import replace_children
+from planner.query.walk import walk
+from planner.statements.classify import is_volatile
 
 
 def told_apart(query: Select) -> Select:

@@ -22,16 +22,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from planner.builtins.compare import hash_key, sort_key
+from planner.base.errors import not_supported
 from planner.catalog import Catalog, RelationDef
-from planner.classify import is_volatile
-from planner.comparisons import conjuncts_of
-from planner.deciding import deciding
-from planner.domains import base_oid
-from planner.errors import not_supported
-from planner.exprs import free_levels
 from planner.facts import BOOL, INT2, INT4, INT8, OID, TEXT, VARCHAR, facts
-from planner.partition import Divided, column_map, divided, leaves
+from planner.functions.values.compare import hash_key, sort_key
+from planner.indexing.comparisons import conjuncts_of
+from planner.indexing.deciding import deciding
+from planner.partitions.bounds import Divided, column_map, divided, leaves
 from planner.query import (
     ROW_ID,
     ROW_VERSION,
@@ -63,10 +60,13 @@ from planner.query import (
     Update,
     Var,
 )
-from planner.rewrite import replace_children
+from planner.query.exprs import free_levels
+from planner.query.rewrite import replace_children
+from planner.query.walk import children, walk
 from planner.rules.arms import of_tables, side_by_side
+from planner.statements.classify import is_volatile
 from planner.types import SqlType
-from planner.walk import children, walk
+from planner.types.domains import base_oid
 
 MOST_POINTS: Final = 10_000
 """Keys that IN may name for them to be looked up one by one; more prune nothing."""

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from planner.domains import any_domains, base_type, is_domain, names_domain, plain_type
 from planner.facts import BOOL, OID, facts
 from planner.query import (
     ArrayCoerce,
@@ -35,8 +34,9 @@ from planner.query import (
     Update,
     Var,
 )
-from planner.rewrite import replace_children
+from planner.query.rewrite import replace_children
 from planner.types import SqlType
+from planner.types.domains import any_domains, base_type, is_domain, names_domain, plain_type
 
 _T = TypeVar("_T")
 _Columns = TypeVar("_Columns", tuple[OutputColumn, ...], tuple[OutputColumn, ...] | None)
@@ -57,7 +57,7 @@ _POPULATE = frozenset(
         "jsonb_populate_recordset(anyelement,jsonb)",
     )
 )
-"""They make values of their first argument's type, so they are told of a domain (``planner.builtins.json_records``)."""
+"""They make values of their first argument's type, so they are told of a domain (``planner.functions.json.records``)."""
 
 
 def _plain(node: Any) -> Any:

@@ -15,10 +15,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from planner.builtins import looks_up
-from planner.builtins.acl_items import ACLITEM
-from planner.builtins.reg import NAMED
-from planner.domains import base_oid
 from planner.facts import (
     DATE,
     INTERVAL,
@@ -31,6 +27,9 @@ from planner.facts import (
     facts,
     rows,
 )
+from planner.functions import looks_up
+from planner.functions.values.acl_items import ACLITEM
+from planner.functions.values.reg import NAMED
 from planner.query import (
     Aggregate,
     ArrayCoerce,
@@ -62,9 +61,10 @@ from planner.query import (
     Var,
     WindowFunc,
 )
-from planner.rewrite import replace_children
-from planner.typefacts import element_of
-from planner.walk import children, walk
+from planner.query.rewrite import replace_children
+from planner.query.walk import children, walk
+from planner.types.domains import base_oid
+from planner.types.facts import element_of
 
 _T = TypeVar("_T")
 

@@ -19,7 +19,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from planner.classify import is_volatile
 from planner.query import (
     WHOLE_ROW,
     Const,
@@ -35,8 +34,9 @@ from planner.query import (
     Target,
     Var,
 )
-from planner.rewrite import replace_children
-from planner.walk import walk
+from planner.query.rewrite import replace_children
+from planner.query.walk import walk
+from planner.statements.classify import is_volatile
 
 _Q = TypeVar("_Q", bound=QueryBase)
 

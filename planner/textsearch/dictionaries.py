@@ -14,11 +14,11 @@ import importlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from planner.builtins.text import lower
+from planner.base.errors import SqlError, not_supported
 from planner.catalog import Catalog, ConfigurationDef, DictionaryDef
-from planner.errors import SqlError, not_supported
-from planner.extensions import UNACCENT_TEMPLATE
+from planner.catalog.extensions import UNACCENT_TEMPLATE
 from planner.facts import REGCONFIG, REGDICTIONARY, rows
+from planner.functions.text.strings import lower
 from planner.textsearch.names import by_oid
 from planner.textsearch.options import option_value, truth, unique_options
 from planner.textsearch.parser import tokens

@@ -12,7 +12,7 @@ from pgwire.codecs.json import quote
 from pgwire.codecs.json_long import WINDOW, past_atom, past_blanks, string
 from pgwire.give_way import give_way
 from pgwire.long_values import cut, joined, joined_up
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 STRINGS: Final = frozenset(("string",))
 _ALL: Final = frozenset(("string", "numeric", "boolean", "key"))

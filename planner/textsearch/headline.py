@@ -18,7 +18,7 @@ from pgwire.codecs.tsquery import Item, Word
 from pgwire.codecs.tsvector import limited
 from pgwire.give_way import give_way, paced
 from pgwire.long_values import cut, joined, run_end, utf8_length
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.textsearch.dictionaries import MAX_WORD_BYTES, Configuration
 from planner.textsearch.match import NO, YES, Match, execute
 from planner.textsearch.parser import WORD_TYPES, tokens

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from planner.base.errors import SqlError
+from planner.base.identifiers import split_identifier
 from planner.catalog import Catalog, ConfigurationDef, DictionaryDef, TextSearchDef
-from planner.errors import SqlError
 from planner.facts import PG_CATALOG_OID, REGCONFIG, REGDICTIONARY, rows
-from planner.identifiers import split_identifier
-from planner.typefacts import FIRST_USER_OID
+from planner.types.facts import FIRST_USER_OID
 
 SEARCH_NAMES: Final = {REGCONFIG: "text search configuration", REGDICTIONARY: "text search dictionary"}
 """The types whose values are such names, and what messages call what they name."""

@@ -20,7 +20,7 @@ from pgwire.codecs.tsvector import LAST_POSITION, Vector, position, weight
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.long_values import in_order
 from pgwire.release import let_go
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.textsearch.match import NO, YES, Match, entries_of, execute
 
 _SINGLE: Final = struct.Struct("<f")

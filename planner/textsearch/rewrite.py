@@ -15,7 +15,7 @@ from pgwire.codecs import tsquery
 from pgwire.codecs.tsquery import AND, NOT, OR, PHRASE, Item, Operator, Word, checksum
 from pgwire.give_way import give_way
 from pgwire.release import LARGE, release, release_all
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 _MAX_DEPTH = 400
 

@@ -325,8 +325,8 @@ END $$"""
 
 
 def converted(data: bytes, source: str, target: str) -> tuple[bytes | None, str | None, str | None]:
-    from planner.builtins.bytea import convert
-    from planner.errors import DataError
+    from planner.base.errors import DataError
+    from planner.functions.text.bytea import convert
 
     try:
         return convert(data, source, target), None, None

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psycopg
 
-from planner.builtins.regex import ilike, like
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.functions.text.regex import ilike, like
 from planner.patterns.charset import CLASSES, class_ranges
 from tests.planner.patterns.cases import CASES
 from tests.support.patterns import ANSWER, Case, Generator, answer, groups

@@ -9,9 +9,9 @@ import pytest
 
 from pgwire.codecs import tsquery, tsvector
 from pgwire.codecs.tsquery import Word
-from planner.builtins.tsquery import query_tree
 from planner.catalog import DictionaryDef
 from planner.facts import rows
+from planner.functions.search.tsquery import query_tree
 from planner.textsearch.dictionaries import dictionary
 from planner.textsearch.match import matches
 from planner.textsearch.names import built_in

@@ -15,7 +15,7 @@ from engine import accounts
 from engine.accounts import Account, Statements
 from engine.loop import ceiling, processes
 from engine.loop.ceiling import GROWN_BYTES, Ceiling
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from sqllogictest.client import ServerError
 from tests.support.fields import connect
 from tests.support.server import ServerProcess

@@ -12,7 +12,7 @@ import pytest
 from engine.connection import channels
 from engine.connection.channels import Channels, SessionChannels
 from engine.transaction.block_state import BlockState
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.server import ServerProcess
 
 Connection = psycopg.Connection[tuple[Any, ...]]

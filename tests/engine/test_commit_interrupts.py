@@ -31,7 +31,7 @@ from pgwire import messages as m
 from pgwire.client import NEED_DATA
 from pgwire.codecs import long_rows
 from pgwire.server import Server, ServerConfig
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.engine import open_database
 from tests.support.sessions import Client
 from txn.persist.memory import MemoryDisk

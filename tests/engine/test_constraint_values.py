@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.constraints.values import NO_SUCH_VALUE, assigner, converter, same_image
 from pgwire.codecs.errors import DataError
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.facts import BPCHAR, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, TEXT, TIMESTAMP, VARCHAR
 from planner.types import SqlType
 

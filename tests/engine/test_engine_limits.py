@@ -15,8 +15,8 @@ from engine.executor import EngineLimit
 from engine.local.errors import to_sql_error
 from engine.local.executor import LocalExecutor, _Running
 from engine.reads import query as running
-from planner.errors import SqlError
-from planner.route import Route
+from planner.base.errors import SqlError
+from planner.rules.route import Route
 from tests.support.fields import connect
 from tests.support.server import ServerProcess
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from planner.builtins import load
-from planner.extensions import COMMENTS
+from planner.catalog.extensions import COMMENTS
 from planner.facts import INTERNAL, facts
+from planner.functions import load
 from sqllogictest.client import ServerError
 from tests.support.server import ServerProcess
 

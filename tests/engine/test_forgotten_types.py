@@ -16,10 +16,12 @@ from engine.catalog import type_owners
 from engine.database import Database
 from engine.sequences.values import SHARD as SEQUENCE_SHARD
 from pgwire.codecs import composite_keys, ranges, registry, user_types
-from planner import composite, domains, typefacts
-from planner.builtins.registry import REGISTRY
 from planner.catalog import FunctionDef
+from planner.conversion import composite
 from planner.facts import _kept, facts
+from planner.functions.registry import REGISTRY
+from planner.types import domains
+from planner.types import facts as typefacts
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 import planner.parse
-from planner.errors import SqlError
-from planner.search import OVERLAP, STEP, occurs
+from planner.base.errors import SqlError
+from planner.base.long_search import OVERLAP, STEP, occurs
 from tests.support.fields import FieldsClient, connect, fields_of
 from tests.support.server import ServerProcess
 

@@ -26,8 +26,8 @@ from engine.slices import SLICE_CELLS, SLICE_ROWS, in_slices
 from pgwire import give_way
 from pgwire.backend import settled
 from pgwire.release import release_error
-from planner import evaluate_unit
 from planner import parse as parse_module
+from planner.evaluate import unit as evaluate_unit
 from sqllogictest.client import ServerError
 from tests.support.engine import Failed, Session, open_database
 from tests.support.fields import connect

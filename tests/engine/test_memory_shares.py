@@ -22,8 +22,8 @@ from engine.spark.slots import client_of
 from engine.transaction.own_rows import FEW, ROW_BYTES, STEP_BYTES
 from pgwire.errors import ErrorReport
 from pgwire.give_way import give_way
-from planner.builtins.large import METER, foresee, made
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.base.large import METER, foresee, made
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
 from txn.resident import resident_bytes

@@ -17,8 +17,8 @@ from engine.ddl.oids import BLOCK
 from engine.eager import settle
 from planner.bind.stored import rebase_view
 from planner.catalog import ColumnDef, RelationDef
-from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
+from planner.types.facts import FIRST_USER_OID
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess

@@ -8,7 +8,7 @@ import pytest
 
 from engine.transaction import outcomes
 from engine.transaction.outcomes import Outcomes
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.durable import run
 from tests.support.store import now, open_memory_store, spec
 from txn.coordinator import TxnOptions

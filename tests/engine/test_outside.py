@@ -23,8 +23,8 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.json import OUTSIDE_BYTES, parse_jsonb
 from pgwire.give_way import openly, size_of
 from planner import parse
-from planner.builtins.large import METER
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.base.large import METER
 
 CANONICAL = "pgwire.codecs.json:parse_jsonb"
 VALUES = [
@@ -46,7 +46,12 @@ def test_values_come_back_as_they_are(values: tuple[Any, ...]) -> None:
 
 
 def test_only_declared_functions_are_run() -> None:
-    for name in ("os:system", "planner.casts:coerce_type", "engine.run:run", "pgwire.give_way:give_way"):
+    for name in (
+        "os:system",
+        "planner.conversion.casts:coerce_type",
+        "engine.run:run",
+        "pgwire.give_way:give_way",
+    ):
         with pytest.raises((LookupError, ModuleNotFoundError)):
             function_of(name)
 

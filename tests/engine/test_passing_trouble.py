@@ -26,7 +26,7 @@ from engine.errors import file_state
 from engine.local.errors import missing_part, to_sql_error
 from engine.local.executor import LocalExecutor, _streamed
 from engine.spark.errors import from_text
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from txn.errors import DamagedFile, FileTrouble, OutOfSpace, StorageError, anew

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from engine.plpgsql import raising
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from sqllogictest.client import ServerError
 from tests.support.server import ServerProcess
 from txn.errors import Deadlock, SchemaChanged, WriteConflict

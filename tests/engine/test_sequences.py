@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as s
 
 from engine.sequences.values import FIRST_BLOCK, Counter, ahead, step
+from planner.base.errors import SqlError
 from planner.catalog import SequenceDef
-from planner.errors import SqlError
 from planner.facts import INT8
 from sqllogictest.client import ServerError
 from tests.support.engine import Session, open_database

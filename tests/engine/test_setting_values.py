@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from engine.connection.settings import Settings
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.server import ServerProcess
 
 # setting, text, what SHOW prints then

@@ -24,7 +24,7 @@ from engine.connection.setting_defs import OURS, PLPGSQL, SettingDef, definition
 from engine.connection.settings import Settings, server_defaults
 from engine.loop.log_queue import MOST, QueuedLog
 from pgwire.auth.scram import check_password, make_verifier, parse_verifier
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.fields import FieldsClient, connect
 from tests.support.server import ServerProcess
 

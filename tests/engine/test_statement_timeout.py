@@ -13,7 +13,7 @@ import pytest
 
 from engine.reads.planning import LONG_TEXT
 from pgwire.give_way import give_way
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.hostile.talk import bind, execute, frame, parse
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from planner.sampling import PRIME, SHIFT, picker, sample_key, start_of
+from planner.query.sampling import PRIME, SHIFT, picker, sample_key, start_of
 from tests.support.server import ServerProcess
 
 ROWS = 70_000

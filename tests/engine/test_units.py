@@ -21,8 +21,8 @@ from engine.transaction.block_state import BlockEvent, BlockState, next_state, s
 from engine.transaction.conflicts import Surroundings
 from pgwire.codecs.domain import CITEXT
 from pgwire.errors import ErrorReport
+from planner.base.errors import SqlError
 from planner.catalog import TypeDef
-from planner.errors import SqlError
 from tests.support.catalog import MemoryCatalog
 from txn import errors as txn_errors
 from txn.persist.location import StoreUnavailable

@@ -10,7 +10,7 @@ import pytest
 
 from engine.eager import settle
 from pgwire.errors import ErrorReport
-from planner.builtins.large import METER
+from planner.base.large import METER
 from tests.support.engine import Recorder, Session, open_database
 from txn.persist.memory import MemoryDisk
 

@@ -23,7 +23,7 @@ TARGETS = {
     "wire": ("pgwire.connection", "pgwire.decode", "pgwire.framing", "pgwire.startup"),
     "values": ("pgwire.codecs",),
     "copy": ("pgwire.codecs",),
-    "sql": ("planner.parse", "planner.raw", "planner.beyond", "planner.as_of", "planner.bind", "planner.lower", "planner.builtins.registry"),
+    "sql": ("planner.parse", "planner.raw", "planner.parse.beyond", "planner.parse.as_of", "planner.bind", "planner.lower", "planner.functions.registry"),
     "server": ("pgwire.connection", "pgwire.session", "pgwire.decode", "engine.connection", "engine.transaction", "engine.reads", "engine.writes"),
 }  # fmt: skip
 """Each target with the modules whose coverage guides it."""

@@ -19,11 +19,11 @@ from pgwire.codecs.errors import DataError
 from pgwire.connection import NEED_DATA, PAUSED, Connection, CopyFailed
 from pgwire.errors import ErrorReport, LocalProtocolError, RemoteProtocolError
 from pgwire.state import COPY_IN, State
+from planner.base.errors import SqlError
 from planner.bind import bind_statement
-from planner.errors import SqlError
-from planner.lower.common import lower_query
-from planner.lower.duckdb import DuckDialect
-from planner.lower.spark import SparkDialect
+from planner.lower.kit.duckdb import DuckDialect
+from planner.lower.kit.spark import SparkDialect
+from planner.lower.query.lowering import lower_query
 from planner.parse import parse
 from planner.query import QueryExpr, Select, SetOp, Values
 from tests.support.catalog import MemoryCatalog

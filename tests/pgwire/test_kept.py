@@ -13,15 +13,15 @@ from pgwire.kept import kept
 ROOT = Path(__file__).resolve().parents[2]
 BOUNDED: Final = frozenset({
     "planner/patterns/pattern.py:compiled",  # by the weight of its automata
-    "planner/builtins/trigrams.py:_kept",  # called for short texts
+    "planner/functions/text/trigrams.py:_kept",  # called for short texts
     "planner/textsearch/parser.py:_wide_class",  # a character
     "pgwire/codecs/zone.py:_abbreviation_in_zone",  # a zone's name and a word of a date, both short
     # names, which have 63 bytes, of functions, operators and types
-    "pgwire/encode.py:_name", "planner/resolve.py:_operators", "planner/resolve.py:_find_operator", "planner/resolve.py:_find_function",
+    "pgwire/encode.py:_name", "planner/conversion/resolve.py:_operators", "planner/conversion/resolve.py:_find_operator", "planner/conversion/resolve.py:_find_function",
     "planner/patterns/charset.py:class_ranges", "engine/catalog/pg_ranges.py:_model",
     # what the server has itself: tags, signatures, files, sources
-    "pgwire/encode.py:command_complete", "planner/builtins/extension_citext.py:_of_text", "planner/builtins/system.py:_fact_oids",
-    "planner/evaluate_inline.py:_spelt", "planner/lower/build.py:_printing",
+    "pgwire/encode.py:command_complete", "planner/functions/extensions/citext.py:_of_text", "planner/functions/system/names.py:_fact_oids",
+    "planner/functions/inline.py:_spelt", "planner/lower/kit/build.py:_printing",
 })  # fmt: skip
 CACHE = re.compile(
     r"^@(?:functools\.)?(?:lru_cache\([^)]*\)|cache)(?:[^\n]*)\n(?:@[^\n]*\n)*(?:async )?def (\w+)\(([^)]*)\)",

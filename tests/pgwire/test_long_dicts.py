@@ -11,9 +11,9 @@ import pytest
 from pgwire import long_dicts, release
 from pgwire.codecs import json_long
 from pgwire.codecs.json import load
-from planner import builtins
-from planner.builtins.aggregates import JsonObjectAgg
+from planner import functions as builtins
 from planner.facts import JSONB
+from planner.functions.aggregates.states import JsonObjectAgg
 from tests.planner.builtins.costs import Measured, counting
 
 

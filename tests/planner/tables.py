@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from planner.base.errors import SqlError
 from planner.bind import bind_statement
-from planner.errors import SqlError
 from planner.parse import parse
 from planner.statements import BoundStatement
 from tests.support.catalog import MemoryCatalog

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.acl import AclItem, Membership, best_grantor, nearest
 from planner.catalog import RoleDef
+from planner.catalog.acl import AclItem, Membership, best_grantor, nearest
 
 
 def _role(oid: int, *of: int, inherit: bool = True) -> RoleDef:

@@ -18,9 +18,9 @@ from planner.query import (
     Target,
     Var,
 )
+from planner.query.walk import walk
 from planner.rules.arms import gathered, of_tables, side_by_side, spread
 from planner.types import SqlType
-from planner.walk import walk
 
 COLUMNS = (OutputColumn(name="a", type=SqlType(INT4)),)
 TABLES = [Leaf(n, "public", f"p{n}") for n in range(1, 5001)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner import ast
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.parse import parse
 
 

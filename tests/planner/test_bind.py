@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from pgwire.codecs.settings import CodecSettings
+from planner.base.errors import SqlError
 from planner.bind import bind_statement
-from planner.errors import SqlError
 from planner.facts import INT4, INT8, NUMERIC, TEXT
 from planner.parse import parse, parse_one
 from planner.query import (
@@ -23,9 +23,9 @@ from planner.query import (
     SubqueryRange,
     Var,
 )
-from planner.rewrite import replace_children, shift_levels
+from planner.query.rewrite import replace_children, shift_levels
+from planner.query.walk import walk
 from planner.statements import BoundStatement, QueryStatement, StatementClass
-from planner.walk import walk
 from tests.support.catalog import MemoryCatalog
 
 CATALOG = MemoryCatalog()

@@ -8,15 +8,15 @@ import pytest
 
 from pgwire.oids import REGTYPE, REGTYPE_ARRAY
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.bind import bind_check, deparse_check, rebase_view, stored
-from planner.bind.naming import choose_name
+from planner.bind.define.table.naming import choose_name
 from planner.bind.stored import stored_default
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef
 from planner.deparse import deparse_expr, index_definition, key_definition
-from planner.errors import SqlError
 from planner.query import CoerceViaIO, Const
-from planner.typefacts import format_type
 from planner.types import SqlType
+from planner.types.facts import format_type
 from tests.planner.tables import bind, make_catalog
 from tests.support.catalog import MemoryCatalog, sql_type
 
@@ -170,7 +170,7 @@ def test_what_ends_a_statement_is_told_while_its_query_is_read_again(
     def refuse(*_: object) -> None:
         raise SqlError(sqlstate, "refused")
 
-    monkeypatch.setattr("planner.bind.query.bind_view", refuse)
+    monkeypatch.setattr("planner.bind.query.select.bind_view", refuse)
     with pytest.raises(SqlError) as failure:
         bind("CREATE VIEW w AS SELECT 1 AS a", CATALOG)
     assert failure.value.sqlstate == told

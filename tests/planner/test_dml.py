@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.query import (
     ROW_ID,
     CoerceTypmod,
@@ -25,9 +25,9 @@ from planner.query import (
     Values,
     Var,
 )
+from planner.query.walk import walk
 from planner.statements import StatementClass, WithChanges
 from planner.types import SqlType
-from planner.walk import walk
 from tests.planner.tables import bind, make_catalog
 
 CATALOG = make_catalog()

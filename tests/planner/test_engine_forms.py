@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from planner import query as q
-from planner.errors import SqlError
-from planner.lower import expr
-from planner.lower.dialect import error_of, error_text
-from planner.lower.duckdb import DuckDialect
-from planner.lower.spark import SparkDialect
+from planner.base.errors import SqlError
+from planner.lower.kit.dialect import error_of, error_text
+from planner.lower.kit.duckdb import DuckDialect
+from planner.lower.kit.spark import SparkDialect
+from planner.lower.query import expr
 from tests.planner.test_lifting import lowered
 
 

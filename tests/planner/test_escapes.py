@@ -7,9 +7,9 @@ import random
 import pytest
 
 from planner import ast
-from planner.errors import SqlError
-from planner.escapes import to_standard
+from planner.base.errors import SqlError
 from planner.parse import parse_one
+from planner.parse.escapes import to_standard
 
 
 def strings(text: str) -> list[object]:

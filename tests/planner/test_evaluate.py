@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from pgwire.codecs.errors import DataError
-from planner import evaluate_unit
-from planner.builtins import load
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.evaluate import (
     Env,
     Layout,
@@ -24,8 +22,10 @@ from planner.evaluate import (
     compile_row,
     evaluate_constant,
 )
-from planner.evaluate_inline import inline_templates
+from planner.evaluate import unit as evaluate_unit
 from planner.facts import BOOL, INT4, TEXT, facts
+from planner.functions import load
+from planner.functions.inline import inline_templates
 from planner.query import (
     BoolExpr,
     CaseExpr,

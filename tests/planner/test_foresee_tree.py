@@ -8,9 +8,11 @@ import sys
 import pytest
 from pglast import parser as pg
 
-from planner import long_parse, parse, scanner
-from planner.builtins.large import METER
-from planner.errors import SqlError
+from planner import parse
+from planner.base.errors import SqlError
+from planner.base.large import METER
+from planner.parse import long_texts as long_parse
+from planner.parse import scanner
 
 SHARE = 4 << 20
 MOST = SHARE // 400

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from pgwire.codecs.registry import text_input
-from planner.builtins.json_values import as_text, field, jsonb_field, load
 from planner.facts import JSONB
+from planner.functions.json.values import as_text, field, jsonb_field, load
 
 KEYS = ["a", "b", "kind", "k", ": ", '"', "\\", "a b", "é", "x_1", "", "{", "}"]
 

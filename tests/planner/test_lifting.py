@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from planner.errors import SqlError
-from planner.lower.common import lower_query
-from planner.lower.dialect import Dialect
-from planner.lower.duckdb import DuckDialect
-from planner.lower.spark import SparkDialect
+from planner.base.errors import SqlError
+from planner.lower.kit.dialect import Dialect
+from planner.lower.kit.duckdb import DuckDialect
+from planner.lower.kit.spark import SparkDialect
+from planner.lower.query.lowering import lower_query
 from planner.statements import QueryStatement
 from tests.planner.tables import bind
 
@@ -103,7 +103,7 @@ def test_it_is_joined_once_all_of_its_condition_is_there() -> None:
 def test_others_are_left_to_spark(query: str) -> None:
     statement = bind(f"SELECT b FROM t WHERE a < ({query})").statement
     assert isinstance(statement, QueryStatement)
-    from planner.lower.lifting import lifts_in
+    from planner.lower.decorrelate.lifting import lifts_in
     from planner.query import Select
 
     assert isinstance(statement.query, Select)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from planner.base.errors import SqlError
 from planner.bind import bind_statement
-from planner.bind.locking import locking_selects, statement_name
+from planner.bind.query.locking import locking_selects, statement_name
 from planner.deparse import deparse_query
-from planner.errors import SqlError
 from planner.parse import parse_one
 from planner.query import RowMark, Select, SubqueryRange
 from planner.statements import BoundStatement, QueryStatement, StatementClass

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.long_names import truncated
+from planner.parse.long_names import truncated
 from planner.query import Const, FuncExpr, Var
+from planner.query.walk import children
 from planner.types import SqlType
-from planner.walk import children
 
 A63, A64 = "a" * 63, "a" * 64
 

@@ -10,9 +10,10 @@ import pytest
 from pglast import parser
 
 from pgwire import long_values
-from planner import long_parse, search
 from planner import parse as parse_module
-from planner.errors import Span, SqlError
+from planner.base import long_search as search
+from planner.base.errors import Span, SqlError
+from planner.parse import long_texts as long_parse
 
 
 @pytest.mark.parametrize(

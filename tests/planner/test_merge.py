@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from planner.query import ROW_ID, FuncExpr, Join, JoinKind, Merge, OpExpr, Param, SubLink, Var
+from planner.query.walk import walk
 from planner.statements import StatementClass
-from planner.walk import walk
 from tests.planner.tables import bind, make_catalog
 
 CATALOG = make_catalog()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.named_oids import named_oids, needed_oids, relations_in_text, used_oids
+from planner.catalog.named_oids import named_oids, needed_oids, relations_in_text, used_oids
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.bind import nesting
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.bind.query import nesting
 from planner.parse import parse
 
 LEVELS = 30

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pglast.ast
 import pytest
 
-from planner import ast, raw_expr, scanner
+from planner import ast
 from planner import parse as parse_module
-from planner.errors import Span, SqlError
-from planner.parse import parse, parse_expression, parse_one
-from planner.raw_statement import _STATEMENTS
-from planner.raw_tables import REFUSED
+from planner.base.errors import Span, SqlError
+from planner.parse import parse, parse_expression, parse_one, scanner
+from planner.parse.reader import expr as raw_expr
+from planner.parse.reader.statement import _STATEMENTS
+from planner.parse.reader.tables import REFUSED
 
 
 def one(text: str) -> ast.Node:

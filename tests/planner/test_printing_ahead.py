@@ -11,7 +11,7 @@ SCRIPT = """
 import threading
 import sqlglot.dialects.dialect as dialect
 from sqlglot import exp
-from planner.lower import build
+from planner.lower.kit import build
 
 registered, goes_on, make = threading.Event(), threading.Event(), dialect.new_trie
 

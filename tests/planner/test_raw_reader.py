@@ -10,10 +10,10 @@ from pglast import parser
 
 from pgwire.give_way import polled
 from planner import parse as parsing
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.parse import parse
-from planner.raw_reader import Places
-from planner.raw_statement import StatementReader
+from planner.parse.reader.reader import Places
+from planner.parse.reader.statement import StatementReader
 
 TEXTS = [
     "",

@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import pytest
 
+from planner.base.total import members, total
 from planner.catalog import relation_kinds as kinds
-from planner.total import members, total
 
 
 def test_each_kind_has_its_row():

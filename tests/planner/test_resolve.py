@@ -8,9 +8,17 @@ import psycopg
 import pytest
 
 from pgwire.codecs.settings import DEFAULT
-from planner.casts import CastContext, CoerceEnv, ParamTypes, can_coerce, coerce, find_pathway
-from planner.common_types import common_type, select_common_type
-from planner.errors import Span, SqlError
+from planner.base.errors import Span, SqlError
+from planner.conversion.casts import CastContext, CoerceEnv, ParamTypes, can_coerce, coerce, find_pathway
+from planner.conversion.common_types import common_type, select_common_type
+from planner.conversion.order import default_equality, default_less, find_equality, in_range_proc
+from planner.conversion.resolve import (
+    function_arguments,
+    make_operator,
+    make_scalar_array_op,
+    resolve_function,
+    resolve_operator,
+)
 from planner.facts import (
     BOOL,
     BPCHAR,
@@ -38,14 +46,6 @@ from planner.facts import (
     facts,
 )  # fmt: skip
 from planner.query import ArrayCoerce, CoerceTypmod, CoerceViaIO, Const, FuncExpr, Param, RelabelType, Var
-from planner.resolve import (
-    function_arguments,
-    make_operator,
-    make_scalar_array_op,
-    resolve_function,
-    resolve_operator,
-)
-from planner.type_order import default_equality, default_less, find_equality, in_range_proc
 from planner.types import SqlType
 from tests.support.postgres import postgres  # noqa: F401 - a fixture
 

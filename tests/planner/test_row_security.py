@@ -8,17 +8,17 @@ from typing import Any, cast
 import pytest
 
 from planner import query as q
+from planner.base.errors import SqlError
 from planner.bind import bind_statement
 from planner.bind.context import RowSecurity
 from planner.catalog import RoleDef, SystemCatalog
 from planner.catalog.policy import PolicyDef
-from planner.errors import SqlError
-from planner.lower.common import lower_query
-from planner.lower.duckdb import DuckDialect
-from planner.lower.spark import SparkDialect
+from planner.lower.kit.duckdb import DuckDialect
+from planner.lower.kit.spark import SparkDialect
+from planner.lower.query.lowering import lower_query
 from planner.parse import parse
+from planner.query.walk import walk
 from planner.statements import BoundStatement, QueryStatement
-from planner.walk import walk
 from tests.planner.tables import make_catalog
 from tests.support.catalog import MemoryCatalog
 

@@ -13,10 +13,10 @@ import psycopg
 import pytest
 from psycopg import pq
 
+from planner.base.errors import SqlError
 from planner.bind import bind_check, bind_statement, make_context
 from planner.bind.stored import bind_check_expr
 from planner.deparse import check_definition, deparse_expr, deparse_query
-from planner.errors import SqlError
 from planner.parse import parse, parse_expression
 from planner.statements import CreateView
 from tests.planner.scripts import FOLDER, Case, read_script, write_script

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from planner.short import is_short
+from planner.evaluate.short import is_short
 from tests.planner.tables import bind
 
 SHORT = (

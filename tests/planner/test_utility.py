@@ -9,10 +9,10 @@ import pytest
 
 from pgwire.codecs.copy import CopyOptions
 from planner import statements as st
-from planner.bind.options import STORAGE_OPTIONS
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.bind.define.table.options import STORAGE_OPTIONS
 from planner.query import Const
-from planner.typefacts import format_type
+from planner.types.facts import format_type
 from tests.planner.tables import bind, make_catalog
 from tests.support.catalog import sql_type
 

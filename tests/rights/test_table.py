@@ -9,8 +9,8 @@ import pytest
 
 from engine.ddl.rights import RIGHTS, Elsewhere, Nothing
 from planner import statements as st
-from planner.rights import restricted_functions
-from planner.total import members, total
+from planner.base.total import members, total
+from planner.catalog.rights import restricted_functions
 
 _Some: TypeAlias = Literal["a", "b"]
 

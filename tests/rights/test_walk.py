@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from planner import statements as st
-from planner.total import members
+from planner.base.total import members
 from tests.engine.conftest import server
 from tests.rights.cases import CASES, OWN, OWN_SETUP, Case, OwnCase
 from tests.rights.play import MODES, OK, Mode, Outcomes, Walk, applies, run, unfolded

@@ -30,9 +30,9 @@ from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.opclasses import OpclassDef
 from planner.catalog.statistics import StatisticsDef
+from planner.conversion.type_names import resolve_type
 from planner.facts import PG_CATALOG_OID, PUBLIC_OID
 from planner.parse import parse_expression
-from planner.typenames import resolve_type
 from planner.types import SqlType
 
 

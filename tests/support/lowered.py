@@ -20,7 +20,7 @@ from engine.executor import ExecContext
 from engine.reads.arrow import rows_of
 from pgwire.codecs.registry import text_input, text_output
 from planner.bind.context import make_context
-from planner.bind.query import bind_query
+from planner.bind.query.select import bind_query
 from planner.facts import facts
 from planner.parse import parse_one
 from planner.query import QueryExpr

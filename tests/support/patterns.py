@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from planner.builtins.regex import (
+from planner.base.errors import SqlError
+from planner.functions.text.regex import (
     regexp_count,
     regexp_instr,
     regexp_like,
@@ -12,7 +13,6 @@ from planner.builtins.regex import (
     regexp_replace,
     regexp_split,
 )
-from planner.errors import SqlError
 from planner.patterns.options import parse_flags
 from planner.patterns.pattern import compiled
 

@@ -16,7 +16,7 @@ import pytest
 
 from engine.config import load
 from engine.database import Database
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.engine import Failed, Session
 
 

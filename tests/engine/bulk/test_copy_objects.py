@@ -20,7 +20,7 @@ from engine.bulk.write_rows import Sheet
 from pgwire.codecs import domain as d
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.settings import DEFAULT
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.engine.bulk.elsewhere import Tasks, opened, refused
 from tests.support.engine import Session
 from tests.support.objects import ObjectProxy, ObjectStoreServer

@@ -20,7 +20,7 @@ from engine.bulk.write_rows import Sheet, Sink
 from pgwire.codecs import domain as d
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.settings import DEFAULT
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.server import ServerProcess
 
 Connection = psycopg.Connection[tuple[Any, ...]]

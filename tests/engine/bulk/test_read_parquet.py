@@ -20,7 +20,7 @@ from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import DEFAULT
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.engine.bulk.loads import spec
 from txn.columns import to_python
 

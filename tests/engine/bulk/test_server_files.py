@@ -15,7 +15,7 @@ import pytest
 from engine.bulk.objects import open_bytes, open_parquet
 from engine.bulk.regular import NotRegularFile, open_regular
 from engine.bulk.server_files import file_error, found, roots_of, target
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.server import ServerProcess
 
 CONTENTS = "1\n"

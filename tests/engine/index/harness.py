@@ -13,9 +13,9 @@ from engine.index.executor import IndexExecutor, IndexPlan
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import CodecSettings
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.bind import bind_statement
 from planner.catalog import RelationDef
-from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
 from planner.parse import parse_one
 from tests.support.catalog import MemoryCatalog
@@ -247,7 +247,7 @@ class Database:
         """Run a query and return its rows as texts."""
         bound, plan = self.prepare(sql, types)
         rows = self.execute(plan, self.context(bound, params, cold=cold))
-        from planner.builtins.casts import to_text
+        from planner.functions.values.casts import to_text
 
         def cell(oid: int, value: Any) -> str | None:
             if value is None:

@@ -10,8 +10,8 @@ from engine.index.plan import _alone
 from planner.bind import bind_statement
 from planner.parse import parse_one
 from planner.query import Select, SubLink
+from planner.query.walk import walk
 from planner.statements import QueryStatement
-from planner.walk import walk
 from tests.support.catalog import MemoryCatalog
 
 CATALOG = MemoryCatalog()

@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from engine.index.state import Pipe, Rows, Wait, abandon, run_ready, waited
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 
 async def _at_once() -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.local.executor import LocalExecutor
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.lowered import World
 
 

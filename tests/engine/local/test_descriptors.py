@@ -23,7 +23,7 @@ from engine.local.instance import opened_at_most
 from engine.loop import descriptors
 from engine.loop.descriptors import FILES, OPENED, Descriptors
 from pgwire.lobby import STAY
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from sqllogictest.client import ServerError
 from tests.support.server import ServerProcess
 

@@ -20,7 +20,7 @@ from engine.local.executor import LocalExecutor
 from engine.local.instance import MemoryLimit, open_instance
 from engine.reads.engine_query import PIECE_BYTES, pieces
 from planner import facts as f
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.lowered import World, sample_world
 from txn.persist import trouble
 

@@ -1,4 +1,4 @@
-"""Sub-queries rewritten for Spark (``planner.lower.unnest``) answer as they were written; DuckDB, which takes both forms, is asked.
+"""Sub-queries rewritten for Spark (``planner.lower.decorrelate.unnest``) answer as they were written; DuckDB, which takes both forms, is asked.
 
 What Spark itself answers: tests/conformance/executors, over the same queries.
 """
@@ -12,9 +12,9 @@ import pytest
 
 from engine.local.executor import LocalExecutor
 from engine.reads.arrow import rows_of
-from planner.errors import SqlError
-from planner.lower.correlations import SPARK
-from planner.lower.unnest import remaining, unnest
+from planner.base.errors import SqlError
+from planner.lower.decorrelate.correlations import SPARK
+from planner.lower.decorrelate.unnest import remaining, unnest
 from planner.query import QueryExpr
 from tests.conformance.executors.compare import ordered
 from tests.conformance.executors.corpus import HERE, lines

@@ -1,6 +1,6 @@
 """Numerics of varying scale in DuckDB beside PostgreSQL: the same digits and scales, whatever path a value takes.
 
-Values are drawn around the limits at which keys and sums change their form (``planner.lower.varying``,
+Values are drawn around the limits at which keys and sums change their form (``planner.lower.kit.varying``,
 ``sums``, ``estimated``).
 """
 
@@ -16,7 +16,7 @@ import pytest
 
 from engine.local.errors import BEYOND
 from engine.local.executor import LocalExecutor
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.lowered import PostgreSQL, World, database_of
 from tests.support.postgres import postgres  # noqa: F401 - a fixture
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as strategies
 
 from engine.sources.changes import UNCHANGED, TableChanges, stage
+from planner.base.errors import SqlError
 from planner.catalog import ColumnDef, IndexDef, RelationDef
-from planner.errors import SqlError
 from planner.types import SqlType
 from txn.types import RowId, StoredRow, Timestamp
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from engine.sources.kafka import KafkaReader, shares
 from engine.sources.reader import Batch, Temporary
 from pgwire.codecs.errors import DataError
+from planner.base.errors import SqlError
 from planner.catalog import ColumnDef, IndexDef, RelationDef, SourceDef
-from planner.errors import SqlError
 from planner.types import SqlType
 from tests.engine.sources.support import connect, refused
 from tests.support.server import ServerProcess

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from planner.builtins import numeric
-from planner.errors import SqlError
-from planner.lower import division
+from planner.base.errors import SqlError
+from planner.functions.numbers import numeric
+from planner.lower.kit import division
 from tests.engine.spark.conftest import Spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]

@@ -16,7 +16,7 @@ import pytest
 
 from engine.spark import reaper
 from planner import facts as f
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.engine.spark.conftest import Spark
 from tests.golden.harness import parse
 from tests.support.lowered import printed

@@ -10,7 +10,7 @@ from engine.spark.errors import from_text
 from engine.spark.executor import compile_text
 from engine.spark.overflow import type_of
 from planner import facts as f
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.engine.spark.conftest import Spark
 from tests.support.lowered import World, sample_world
 

@@ -14,7 +14,7 @@ from engine.spark import restarts
 from engine.spark.executor import SparkExecutor
 from engine.spark.gateway import GatewayError
 from engine.spark.restarts import LONGEST_S, STEADY_S, Restarts
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.lowered import World, sample_world
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from engine.connection.rows import RowStream
 from engine.spark.running import Running
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.engine.spark.conftest import Spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from engine.spark.spool import AHEAD_BYTES, GROWTH, MAX_WINDOW, Spool, _Window, free_broadcasts, next_window
 from engine.spark.stream import KEPT_BYTES, Collected
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])
 JSON = '{"type":"struct","fields":[{"name":"a"},{"name":"a"}]}'

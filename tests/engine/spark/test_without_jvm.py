@@ -19,7 +19,7 @@ from engine.spark.errors import from_text
 from engine.spark.executor import SparkExecutor, compile_text
 from engine.spark.gateway import GatewayError, command, start_gateway
 from engine.spark.relations import Inputs, plan_relations
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.lowered import World, sample_world
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.local.executor import LocalExecutor
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.golden.harness import check
 from tests.support.lowered import PostgreSQL, World, database_of, printed, sample_world
 from tests.support.postgres import postgres  # noqa: F401 - a fixture

@@ -12,7 +12,7 @@ import pytest
 
 from pgwire.codecs.errors import DataError
 from planner.bind import bind_statement
-from planner.explain import explain_expr, explain_statement
+from planner.deparse.explain import explain_expr, explain_statement
 from planner.parse import parse
 from tests.golden.harness import check
 from tests.support.catalog import MemoryCatalog

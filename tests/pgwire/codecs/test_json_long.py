@@ -12,9 +12,9 @@ import pgwire.give_way
 from pgwire import long_sets
 from pgwire.codecs import hstore, json_long
 from pgwire.codecs.json import parse_jsonb
-from planner.builtins import json_values
-from planner.builtins.compare import hash_key, sort_key
 from planner.facts import JSONB
+from planner.functions.json import values as json_values
+from planner.functions.values.compare import hash_key, sort_key
 from planner.textsearch import documents
 
 CHARACTERS = 'ab "\\\n{}[],:é\U0001f600\x07'

@@ -9,9 +9,9 @@ import pytest
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_input
 from pgwire.codecs.text import BEYOND, int_of
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from planner.facts import facts
-from planner.typefacts import FIRST_USER_OID
+from planner.types.facts import FIRST_USER_OID
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
 

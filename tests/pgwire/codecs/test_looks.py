@@ -9,7 +9,7 @@ import pytest
 
 from pgwire.codecs import citext, composite, hstore, registry
 from pgwire.codecs.errors import DataError
-from planner.typefacts import FIRST_USER_OID
+from planner.types.facts import FIRST_USER_OID
 from tests.planner.builtins.costs import Measured, Stopped, counting
 
 MOST = 12_000

@@ -23,8 +23,8 @@ from pgwire import give_way, long_values
 from pgwire.codecs import hstore
 from pgwire.codecs.registry import DEFAULT, text_input
 from pgwire.codecs.system import RecordValue
-from planner.builtins.registry import Builtin
 from planner.facts import facts
+from planner.functions.registry import Builtin
 
 ENOUGH: Final = 24_000
 MOST: Final = 150_000

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from pgwire.codecs import bytea as codec
-from planner.builtins import bytea
+from planner.functions.text import bytea
 
 SIZE: Final = 8 << 20
 VALUE: Final = bytes(range(256)) * (SIZE // 256)

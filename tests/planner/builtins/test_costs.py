@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from planner import builtins
-from planner.builtins import costs
-from planner.builtins.aggregates_ordered import Percentile
-from planner.builtins.costs import DATA, Cost
-from planner.builtins.registry import Builtin, Registry
+from planner import functions as builtins
 from planner.facts import facts
+from planner.functions import costs
+from planner.functions.aggregates.ordered import Percentile
+from planner.functions.costs import DATA, Cost
+from planner.functions.registry import Builtin, Registry
 from tests.planner.builtins.costs import Measured, Stopped, counting, grows, measured, sample
 from tests.support.engine import Session, open_database
 from txn.persist.memory import MemoryDisk

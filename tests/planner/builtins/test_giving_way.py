@@ -15,21 +15,17 @@ from pgwire import long_values
 from pgwire.codecs import geometric, hstore, ranges, system, tsquery
 from pgwire.codecs.registry import DEFAULT, text_input
 from pgwire.codecs.tsquery import OR, Operator, Word
-from planner.builtins import (
-    aggregates,
-    bytea,
-    extension_crypto,
-    json,
-    json_path,
-    misc,
-    multirange,
-    numeric,
-    regex,
-    text,
-    trigrams,
-)
-from planner.builtins import tsquery as tsqueries
 from planner.facts import facts
+from planner.functions.aggregates import states as aggregates
+from planner.functions.extensions import crypto as extension_crypto
+from planner.functions.json import operators as json
+from planner.functions.json import path as json_path
+from planner.functions.numbers import numeric
+from planner.functions.search import tsquery as tsqueries
+from planner.functions.system import misc
+from planner.functions.text import bytea, regex, trigrams
+from planner.functions.text import strings as text
+from planner.functions.values import multirange
 from planner.geometry import polygons
 from planner.patterns.options import parse_flags
 from planner.textsearch import headline, match, parser, rank, rewrite

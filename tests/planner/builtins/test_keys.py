@@ -10,9 +10,9 @@ import pytest
 
 from pgwire import long_arrays
 from pgwire.bounded import bounded
-from planner.builtins import load
-from planner.builtins.compare import hash_key, sort_key
 from planner.facts import facts
+from planner.functions import load
+from planner.functions.values.compare import hash_key, sort_key
 
 NAN, INF = float("nan"), float("inf")
 _INT4S = facts().types_by_name["_int4"].oid

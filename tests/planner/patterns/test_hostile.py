@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from planner.builtins.regex import like, regexp_match, regexp_replace
-from planner.errors import SqlError
+from planner.base.errors import SqlError
+from planner.functions.text.regex import like, regexp_match, regexp_replace
 from planner.patterns import steps
 from planner.patterns.pattern import compiled
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from planner.builtins import regex
+from planner.functions.text import regex
 from planner.patterns import like
 
 

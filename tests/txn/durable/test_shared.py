@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.ddl.oids import BLOCK, OidSource
-from planner.errors import SqlError
+from planner.base.errors import SqlError
 from tests.support.durable import run, write
 from tests.support.postgres import fresh_schema, postgres, url_of  # noqa: F401 - a fixture
 from tests.support.virtual_loop import run_virtual

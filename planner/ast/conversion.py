@@ -1,0 +1,46 @@
+"""AST of statements about conversions between encodings. Read it as ``planner.ast``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.ast.definitions import Role
+from planner.ast.query import Name, Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateConversion(Node):
+    """CREATE [DEFAULT] CONVERSION; encodings as they are written."""
+
+    name: Name
+    source: str
+    target: str
+    function: Name
+    default: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConversion(Node):
+    """RENAME TO, SET SCHEMA, OWNER TO, whichever is there."""
+
+    name: Name
+    rename: str | None = None
+    schema: str | None = None
+    owner: Role | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropConversion(Node):
+    """DROP CONVERSION."""
+
+    names: tuple[Name, ...]
+    if_exists: bool
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommentOnConversion(Node):
+    """COMMENT ON such; ``text`` None removes."""
+
+    name: Name
+    text: str | None

@@ -1,0 +1,63 @@
+"""AST of statements about what all databases of the server share: databases, and what settings begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.ast.definitions import Role
+from planner.ast.option import Option
+from planner.ast.query import Node
+from planner.ast.session import SetVariable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateDatabase(Node):
+    """CREATE DATABASE."""
+
+    name: str
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterDatabase(Node):
+    """ALTER DATABASE ... [WITH] options, or ``refresh``: REFRESH COLLATION VERSION."""
+
+    name: str
+    options: tuple[Option, ...] = ()
+    refresh: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropDatabase(Node):
+    """DROP DATABASE."""
+
+    name: str
+    if_exists: bool = False
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterDefaults(Node):
+    """ALTER DATABASE ... SET | RESET, ALTER ROLE {role | ALL} [IN DATABASE] SET | RESET.
+
+    ``database`` "": in all; ``role`` None: for all.
+    """
+
+    database: str
+    role: Role | None
+    setting: SetVariable
+    of_role: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecurityLabel(Node):
+    """SECURITY LABEL ON whatever; ``provider`` "" where none is named."""
+
+    provider: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load(Node):
+    """LOAD of a shared library."""
+
+    library: str

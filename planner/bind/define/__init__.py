@@ -1,0 +1,1 @@
+"""Binding of definitions: each kind of object in its own module."""

@@ -1,0 +1,1 @@
+"""Binding of tables, their columns, constraints, partitions, indexes and sequences."""

@@ -1,0 +1,1 @@
+"""Binding of expressions: columns, operators, calls, sub-selects."""

@@ -1,0 +1,1 @@
+"""Binding of queries, clause by clause."""

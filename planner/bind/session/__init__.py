@@ -1,0 +1,1 @@
+"""Binding of statements about the session and the server."""

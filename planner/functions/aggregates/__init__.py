@@ -1,0 +1,1 @@
+"""Aggregates in Python."""

@@ -1,0 +1,1 @@
+"""Functions of extensions."""

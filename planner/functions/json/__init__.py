@@ -1,0 +1,1 @@
+"""json, jsonb and jsonpath."""

@@ -1,0 +1,1 @@
+"""Full-text search (manual 9.13)."""

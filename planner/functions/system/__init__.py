@@ -1,0 +1,1 @@
+"""Functions about the catalog, the session and the server."""

@@ -1,0 +1,1 @@
+"""Texts, bytea and regular expressions."""

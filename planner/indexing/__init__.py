@@ -1,0 +1,1 @@
+"""What an index can serve: operator classes, comparisons, conditions that imply others."""

@@ -1,0 +1,1 @@
+"""Correlated sub-queries made into joins, for engines that take none."""

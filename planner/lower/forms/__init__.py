@@ -1,0 +1,1 @@
+"""Engine forms of built-in functions, operators and aggregates."""

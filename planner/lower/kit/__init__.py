@@ -1,0 +1,1 @@
+"""What engine SQL is made with: nodes, lowered values, the two dialects, exact arithmetic."""

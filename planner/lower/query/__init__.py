@@ -1,0 +1,1 @@
+"""Query trees to engine SQL."""
