@@ -90,7 +90,7 @@ async def ask(data: Path, expected: Answers | None) -> tuple[str, list[str], Ans
     from engine.config import add_arguments, load
     from engine.database import Database
     from tests.support.engine import Failed, Session
-    from txn.errors import TxnError
+    from txn.base.errors import TxnError
 
     parser = argparse.ArgumentParser()
     add_arguments(parser)

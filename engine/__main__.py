@@ -29,9 +29,9 @@ from engine.stalls import watch_stalls
 from pgwire.release import freed, freeing
 from pgwire.server import Server, ServerConfig
 from planner.base.errors import SqlError
-from txn.errors import DamagedFile, FileTrouble, OutOfSpace, TxnError
+from txn.base.errors import DamagedFile, FileTrouble, OutOfSpace, TxnError
+from txn.base.resident import resident_bytes
 from txn.persist.regular import NotRegularFile
-from txn.resident import resident_bytes
 from txn.wal.read import DamagedLog
 
 log = logging.getLogger("holdfast")

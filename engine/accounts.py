@@ -40,7 +40,7 @@ from pgwire.release import free_huge
 from pgwire.voice import VOICE, Severity, Tell
 from planner.base.errors import SqlError
 from planner.base.large import METER
-from txn.resident import resident_bytes
+from txn.base.resident import resident_bytes
 
 T = TypeVar("T")
 

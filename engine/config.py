@@ -19,7 +19,7 @@ from typing import Any
 from engine import access_rules
 from engine.bulk.server_files import roots_of
 from engine.spark.properties import check_master, check_property
-from txn.persist.object_url import CACHE_FOLDER, is_object_url, parse_object_url
+from txn.persist.blobs.object_url import CACHE_FOLDER, is_object_url, parse_object_url
 
 DEFAULT_PORT = 7432
 

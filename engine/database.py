@@ -93,17 +93,17 @@ from pgwire.framing import Room
 from pgwire.turns import Turns
 from planner.catalog import DatabaseDef, TimelineDef
 from planner.query import OutputColumn
-from txn import huge_values
-from txn.coordinator import TxnOptions
-from txn.durable import StorageConfig
-from txn.errors import DamagedFile, Fenced, OnlyRead
-from txn.lease import Lease, LeaseOptions
-from txn.persist.object_url import parse_object_url
+from txn.base import huge_values
+from txn.base.errors import DamagedFile, Fenced, OnlyRead
+from txn.base.resident import resident_bytes
+from txn.base.types import Timestamp
+from txn.log.durable import StorageConfig
+from txn.log.lease import Lease, LeaseOptions
+from txn.log.shared import ObjectStore, SharedConfig
+from txn.persist.blobs.object_url import parse_object_url
 from txn.persist.scratch import sweep
-from txn.resident import resident_bytes
-from txn.shared import ObjectStore, SharedConfig
 from txn.store import open_store
-from txn.types import Timestamp
+from txn.transaction.coordinator import TxnOptions
 from txn.wal.subscribe import Changes
 
 log = logging.getLogger("holdfast")

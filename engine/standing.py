@@ -5,8 +5,8 @@ from __future__ import annotations
 from engine.errors import report_of
 from pgwire.errors import BackendError
 from planner.catalog import Catalog
-from txn.errors import TxnError
-from txn.lease import Lease
+from txn.base.errors import TxnError
+from txn.log.lease import Lease
 
 
 class LeaseStanding:

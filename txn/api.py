@@ -2,7 +2,7 @@
 
 Methods typed ``MaybeAwaitable`` answer at once when nothing has to be waited for (hot rows, free locks) and
 return an awaitable otherwise; callers test with ``isinstance(x, Awaitable)``. Errors are those of
-``txn.errors``; the engine maps them to SQLSTATEs.
+``txn.base.errors``; the engine maps them to SQLSTATEs.
 
 A transaction's life (docs/transactions.md):
 
@@ -15,14 +15,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from txn.locks.mode import RowLock as RowLock
-from txn.persist.merge_job import MergedPart as MergedPart
-from txn.persist.merge_job import MergeJob as MergeJob
-from txn.persist.part_job import PartJob as PartJob
-from txn.persist.part_job import WrittenPart as WrittenPart
-from txn.persist.sidecar_job import SidecarJob as SidecarJob
-from txn.scan_watch import Predicate as Predicate
-from txn.types import (
+from txn.base.types import (
     IndexId,
     Key,
     KeyRange,
@@ -35,9 +28,16 @@ from txn.types import (
     Timestamp,
     TxnId,
 )
+from txn.locks.mode import RowLock as RowLock
+from txn.persist.parts.job import PartJob as PartJob
+from txn.persist.parts.job import WrittenPart as WrittenPart
+from txn.persist.parts.merge_job import MergedPart as MergedPart
+from txn.persist.parts.merge_job import MergeJob as MergeJob
+from txn.persist.parts.sidecar_job import SidecarJob as SidecarJob
+from txn.transaction.scan_watch import Predicate as Predicate
 
 if TYPE_CHECKING:
-    from txn.index_build import Elsewhere, IndexBuild
+    from txn.transaction.index_build import Elsewhere, IndexBuild
     from txn.wal.subscribe import Changes, Progress
 
 T = TypeVar("T")
@@ -191,7 +191,7 @@ class Transaction(Protocol):
 
         Locks the table IS (``for_update``: IX) and no row: what others commit afterwards is compared with
         ``predicate`` (None: any change matters), and the first that matches makes this transaction fail with
-        WriteConflict, at its next ``begin_write``, scan or update or at its commit (``txn.scan_watch``). A table
+        WriteConflict, at its next ``begin_write``, scan or update or at its commit (``txn.transaction.scan_watch``). A table
         that is locked S or more is not compared.
         """
 
@@ -293,12 +293,12 @@ class Transaction(Protocol):
     def bulk_delete(self, shard: ShardId, row_ids: Any) -> Awaitable[int | None]:
         """Delete many rows: ``array('q')`` of their ids, or an Arrow int64 array; returns how many were there.
 
-        Rows of parts take a bit of memory each until the commit, and a bit of the log (``txn.bulk_ends``). None, and
+        Rows of parts take a bit of memory each until the commit, and a bit of the log (``txn.transaction.bulk_ends``). None, and
         nothing is done, where table X is not to be had at once.
         """
 
     def spill(self, shard: ShardId, mark: int) -> Awaitable[Sequence[int] | None]:
-        """Make a part of rows that the running statement, and what runs within it, has written one by one since a savepoint (``txn.spill``).
+        """Make a part of rows that the running statement, and what runs within it, has written one by one since a savepoint (``txn.transaction.spill``).
 
         No later savepoint may be gone back to. What replaces rows comes under new ids, which are returned; None, and nothing is done,
         where table X is not to be had at once. Raises OutOfSpace and what else writing a part raises: then the statement has to be undone.
@@ -318,7 +318,7 @@ class Transaction(Protocol):
     ) -> Awaitable[int]:
         """Insert rows that processes elsewhere write as parts; returns the row count.
 
-        Takes table X, then awaits ``write(job)``, which has the workers call ``txn.persist.part_job.write_parts`` and
+        Takes table X, then awaits ``write(job)``, which has the workers call ``txn.persist.parts.job.write_parts`` and
         returns what they have written. ``write`` may ``bulk_delete`` rows that the new ones replace; ``changed`` are then the
         attnums in which they differ. All the rest as for ``bulk_insert``. Whatever else the workers wrote, and all of
         it when anything fails or the transaction ends, is deleted; a task that lives on can write nothing more.
@@ -364,7 +364,7 @@ class Transaction(Protocol):
     def on_undo(self, callback: Callable[[], object]) -> None:
         """Call ``callback`` when the transaction is rolled back, or back to a savepoint before now.
 
-        An ``txn.journal.OneOfMany`` where there may be very many: all are undone at once at the end.
+        An ``txn.transaction.journal.OneOfMany`` where there may be very many: all are undone at once at the end.
         """
 
     def savepoint(self) -> int:
@@ -487,7 +487,7 @@ class Store(Protocol):
     def build_index(self, spec: ShardSpec, index: IndexId, elsewhere: Elsewhere | None = None) -> IndexBuild:
         """Return the build, not begun, of an index of ``spec``, which a later ``alter_shard`` to ``spec`` completes.
 
-        Meanwhile the shard goes on being changed (``txn.index_build``). ``close`` it in any case. ``elsewhere``: who may write
+        Meanwhile the shard goes on being changed (``txn.transaction.index_build``). ``close`` it in any case. ``elsewhere``: who may write
         its sidecars.
         """
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from txn.compaction import Written
-from txn.coordinator import Coordinator
-from txn.slices import at_once
-from txn.types import ShardId, Timestamp, TxnId
+from txn.base.slices import at_once
+from txn.base.types import ShardId, Timestamp, TxnId
+from txn.mvcc.compaction import Written
+from txn.transaction.coordinator import Coordinator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,26 +13,27 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from types import MappingProxyType
 from typing import TypeVar
 
-from txn import huge_values, inspect
-from txn.coordinator import Coordinator, TxnOptions
-from txn.durable import DurableLog, StorageConfig
-from txn.errors import DamagedFile, OutOfSpace, ReadBelowSince, TxnError
-from txn.flush import Flusher
-from txn.holds import Hold
-from txn.index_build import Elsewhere, IndexBuild
+from txn import inspect
+from txn.base import huge_values
+from txn.base.errors import DamagedFile, OutOfSpace, ReadBelowSince, TxnError
+from txn.base.time import COUNTER_BITS, Clock, IdGen, Rng, SystemClock, SystemIdGen, SystemRng
+from txn.base.types import IndexId, Key, Row, RowId, ShardId, ShardSpec, StoredRow, Timestamp, TxnId
 from txn.inspect import LogFacts, ShardFacts
-from txn.lease import Lease
 from txn.locks.advisory import AdvisoryLocks
 from txn.locks.entry import LockRow
-from txn.merging import Merger
+from txn.log.durable import DurableLog, StorageConfig
+from txn.log.holds import Hold
+from txn.log.lease import Lease
+from txn.log.timeline import Timeline
 from txn.persist.location import Offload, in_thread
-from txn.reads import one_row
-from txn.recovery import recover
-from txn.time import COUNTER_BITS, Clock, IdGen, Rng, SystemClock, SystemIdGen, SystemRng
-from txn.timeline import Timeline
-from txn.transaction import StoreTransaction
-from txn.types import IndexId, Key, Row, RowId, ShardId, ShardSpec, StoredRow, Timestamp, TxnId
-from txn.view import View
+from txn.transaction.coordinator import Coordinator, TxnOptions
+from txn.transaction.index_build import Elsewhere, IndexBuild
+from txn.transaction.reads import one_row
+from txn.transaction.transaction import StoreTransaction
+from txn.transaction.view import View
+from txn.upkeep.flush import Flusher
+from txn.upkeep.merging import Merger
+from txn.upkeep.recovery import recover
 from txn.wal.subscribe import Subscription
 
 T = TypeVar("T")
@@ -377,7 +378,7 @@ class ShardStore:
         return IndexBuild(self.core, spec, index, elsewhere)
 
     def merge_elsewhere(self, merger: Merger) -> None:
-        """Have large parts merged by other processes from now on (``txn.merging``)."""
+        """Have large parts merged by other processes from now on (``txn.upkeep.merging``)."""
         self.core.merger = merger
 
     def advisory_locks(self, session: int) -> AdvisoryLocks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from sqllogictest.client import Client
-from txn.durable import StorageConfig
+from txn.log.durable import StorageConfig
 from txn.store import open_store
 
 _DANGLING = {

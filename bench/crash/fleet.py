@@ -18,9 +18,9 @@ from pathlib import Path
 import asyncpg
 
 from tests.support.server import ServerProcess
-from txn.durable import StorageConfig
-from txn.lease import LeaseOptions
-from txn.shared import SharedConfig
+from txn.log.durable import StorageConfig
+from txn.log.lease import LeaseOptions
+from txn.log.shared import SharedConfig
 
 LEASE_MS = 1000
 FLUSH_ROWS = "1000"

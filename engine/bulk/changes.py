@@ -4,7 +4,7 @@
             route local   Arrow batches ─► row ids end, the rest becomes parts (few rows: tuples, as ever)
     DELETE                row ids alone are read; old values are not
 
-Row ids stay 8 bytes each, and one bit of a part's rows once they have been looked up there (``txn.bulk_ends``).
+Row ids stay 8 bytes each, and one bit of a part's rows once they have been looked up there (``txn.transaction.bulk_ends``).
 What an UPDATE writes as parts has new row ids, as in PostgreSQL it has new ctids. Only statements go this way whose rows are not looked at
 once more when they are stored: no RETURNING, trigger, deferrable key, and of foreign keys that the change concerns only those of the table
 itself, which are checked for the whole table behind it (``engine.constraints.setwise``). CHECKs and computed columns make rows pass through values; Spark takes
@@ -34,9 +34,9 @@ from pgwire.release import let_go
 from planner.base.errors import SqlError
 from planner.evaluate import Env
 from txn.api import PartJob, WrittenPart
-from txn.columns import int64_values
-from txn.errors import NullInColumn
-from txn.types import Row, RowId, ShardId
+from txn.base.errors import NullInColumn
+from txn.base.types import Row, RowId, ShardId
+from txn.values.columns import int64_values
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -42,11 +42,11 @@ from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
 from planner.base.errors import not_supported
 from planner.catalog import RelationDef
-from txn.columns import RowPlan, table_rows
-from txn.errors import DuplicateKey
-from txn.persist.part_job import PartJob, WrittenPart
+from txn.base.errors import DuplicateKey
+from txn.base.types import Row, ShardId
+from txn.persist.parts.job import PartJob, WrittenPart
 from txn.persist.scratch import Scratch
-from txn.types import Row, ShardId
+from txn.values.columns import RowPlan, table_rows
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -26,11 +26,11 @@ from engine.writes.copy_rows import LoadSpec
 from pgwire.codecs.copy import copy_context
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from txn.columns import int64_view
-from txn.errors import DuplicateKey
-from txn.persist.part import index_codec
-from txn.persist.part_write import key_columns
-from txn.types import Key, Row, ShardId, ShardIndex, ShardSpec
+from txn.base.errors import DuplicateKey
+from txn.base.types import Key, Row, ShardId, ShardIndex, ShardSpec
+from txn.persist.parts.part import index_codec
+from txn.persist.parts.write import key_columns
+from txn.values.columns import int64_view
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

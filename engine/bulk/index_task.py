@@ -5,9 +5,9 @@ It imports nothing of the server and nothing of Spark.
 
 from __future__ import annotations
 
-from txn.errors import TxnError
-from txn.persist.sidecar_job import SidecarJob
-from txn.types import PartRef
+from txn.base.errors import TxnError
+from txn.base.types import PartRef
+from txn.persist.parts.sidecar_job import SidecarJob
 
 
 class SidecarTask:

@@ -18,9 +18,9 @@ from engine.writes.copy_rows import LoadSpec, Reject, Rejects, too_many
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
 from planner.base.errors import SqlError
-from txn.errors import OutOfSpace, StorageError, TroubleKind
+from txn.base.errors import OutOfSpace, StorageError, TroubleKind
 from txn.persist.location import StoreUnavailable
-from txn.persist.part_job import PartJob, WrittenPart, write_parts
+from txn.persist.parts.job import PartJob, WrittenPart, write_parts
 
 MOST_KEPT: Final = 10_000
 """Rows left out under ON_ERROR ignore that a task remembers."""

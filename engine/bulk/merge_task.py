@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from txn.errors import TxnError
-from txn.persist.merge_job import MergedPart, MergeJob
+from txn.base.errors import TxnError
+from txn.persist.parts.merge_job import MergedPart, MergeJob
 
 
 @dataclass(frozen=True, slots=True)

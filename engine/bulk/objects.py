@@ -7,7 +7,7 @@
     's3://bucket/landing/day'                all objects directly below but hidden ones (.x) and markers (_SUCCESS)
 
 A key is taken literally: no %-escapes. Credentials come from the standard chain of the process that reads, as for blobs
-(``txn.persist.objects``). All but ``beside`` blocks.
+(``txn.persist.blobs.objects``). All but ``beside`` blocks.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from typing import Any, BinaryIO, Final, ParamSpec, TypeAlias, TypeVar, cast
 
 from engine.bulk.regular import open_regular, read_regular, reopened
 from planner.base.errors import SqlError
-from txn.persist.object_url import ObjectUrl
-from txn.persist.objects import open_filesystem
+from txn.persist.blobs.object_url import ObjectUrl
+from txn.persist.blobs.objects import open_filesystem
 
 P = ParamSpec("P")
 T = TypeVar("T")

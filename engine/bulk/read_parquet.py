@@ -34,8 +34,8 @@ from pgwire.codecs.settings import DEFAULT
 from planner.base.errors import SqlError
 from planner.catalog import ColumnDef
 from planner.facts import BYTEA, DATE, JSON, JSONB, TIME, TIMESTAMP, TIMESTAMPTZ, UUID, facts
-from txn.columns import arrow_type
-from txn.types import ShardColumn
+from txn.base.types import ShardColumn
+from txn.values.columns import arrow_type
 
 BATCH_ROWS: Final = 16_384
 _NUMBERS: Final = frozenset(("float32", "float64", "decimal", "numeric"))

@@ -33,7 +33,7 @@ from engine.bulk.objects import (
 from engine.bulk.regular import NotRegularFile
 from engine.errors import file_state
 from planner.base.errors import SqlError
-from txn.persist.object_url import ObjectUrl, is_object_url, parse_object_url
+from txn.persist.blobs.object_url import ObjectUrl, is_object_url, parse_object_url
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 

@@ -4,7 +4,7 @@
                                    └── not written, for whatever reason: the server writes it, and reports what is wrong
 
 Only who writes the sidecars is another: hot rows, what commits change meanwhile and uniqueness are the build's
-(``txn.index_build``), which goes on as ever.
+(``txn.transaction.index_build``), which goes on as ever.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.bulk.index_task import SidecarTask
 from engine.executor import ExecContext
 from planner.base.errors import SqlError
 from txn.api import SidecarJob
-from txn.types import PartRef
+from txn.base.types import PartRef
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class SparkSidecars:
-    """Who writes the sidecars of a session's index build; see ``txn.index_build.Elsewhere``."""
+    """Who writes the sidecars of a session's index build; see ``txn.transaction.index_build.Elsewhere``."""
 
     def __init__(self, session: Session, ctx: ExecContext) -> None:
         """Use Spark as the session's settings say: ``executor``, ``index_spark_min_rows``."""

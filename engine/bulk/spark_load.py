@@ -25,9 +25,9 @@ from planner.base.errors import SqlError
 from planner.catalog import RelationDef
 from planner.query import Const, QueryExpr, Select, Values
 from txn.api import PartJob, WrittenPart
-from txn.columns import RowPlan, column_fields, table_rows
-from txn.errors import NullInColumn
-from txn.types import ShardId
+from txn.base.errors import NullInColumn
+from txn.base.types import ShardId
+from txn.values.columns import RowPlan, column_fields, table_rows
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -3,7 +3,7 @@
     upkeep ──parts, positions of dead rows──► a Spark task ──► one part, durable ──► upkeep: ends since, swap, manifest
                                                    └── Spark is off, down or fails: the server merges, as far as its memory goes
 
-See ``txn.merging`` for how it goes beside everything else.
+See ``txn.upkeep.merging`` for how it goes beside everything else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class SparkMerges:
-    """Has parts merged on Spark; see ``txn.merging.Merger``."""
+    """Has parts merged on Spark; see ``txn.upkeep.merging.Merger``."""
 
     def __init__(self, spark: SparkExecutor, min_bytes: int, part_bytes: int) -> None:
         """``min_bytes``: files of less are the server's. ``part_bytes``: the Arrow data of a part that the server makes."""

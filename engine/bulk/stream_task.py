@@ -14,9 +14,9 @@ from typing import Any
 from engine.bulk.load_task import Answer
 from engine.bulk.read_split import Broken, Bytes, Reading, read_stream, worker_env
 from engine.writes.copy_rows import LoadSpec
-from txn.errors import StorageError
+from txn.base.errors import StorageError
 from txn.persist.location import StoreUnavailable
-from txn.persist.part_job import PartJob
+from txn.persist.parts.job import PartJob
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
                                               └── anything else: killed
 
 The loop only passes bytes on, so that nothing of a load holds its interpreter. A process that was killed leaves nothing: its grant
-to write ends with the load (``txn.jobs``), and what it has written goes.
+to write ends with the load (``txn.persist.jobs``), and what it has written goes.
 
 A process takes memory of the server's ceiling before it has read a row: none is started where it does not fit, so that the server reads the
 rows itself, and those that nobody uses end when memory is short (``engine.loop.ceiling``).

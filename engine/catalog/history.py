@@ -5,7 +5,7 @@
 
 A change of the catalog keeps only what it replaced, so that history costs what it changed. Snapshots of the past are
 made when somebody reads there; a few are kept. What they keep is weighed behind them (``engine.catalog.history_size``), and has a bound in
-memory together with what tables were (``txn.history_limit``).
+memory together with what tables were (``txn.log.history_limit``).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from engine.catalog.history_size import AT_ONCE, kept_bytes
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import Stored, StoredKey
 from planner.catalog import RelationDef
-from txn.errors import ReadBelowSince
-from txn.slices import Slice
-from txn.types import Timestamp
+from txn.base.errors import ReadBelowSince
+from txn.base.slices import Slice
+from txn.base.types import Timestamp
 
 KEPT_SNAPSHOTS = 4
 TOGETHER: Final = 64 << 10

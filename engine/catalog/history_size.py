@@ -18,7 +18,7 @@ from typing import Any, Final
 from engine.catalog.stored import Stored
 from planner.catalog import RelationDef, TypeDef
 from planner.catalog.relation_kinds import ROW_TYPED
-from txn.slices import Slice
+from txn.base.slices import Slice
 
 OF_ENTRY: Final = 512
 """An undo's dictionary, the key, and the places that lead there."""

@@ -29,8 +29,8 @@ from engine.reads.plans import Plan
 from pgwire.give_way import between, openly, spaced
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, RoleDef, SchemaDef, TypeDef
-from txn.errors import Cause, SchemaChanged
-from txn.types import ShardId
+from txn.base.errors import Cause, SchemaChanged
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -19,7 +19,7 @@ from engine.catalog.stored import Stored, StoredKey, key_of
 from planner.base.errors import SqlError
 from planner.catalog import DatabaseDef, RelationDef, SchemaDef
 from planner.types.facts import FIRST_USER_OID
-from txn.types import ShardId, ShardSpec
+from txn.base.types import ShardId, ShardSpec
 
 log = logging.getLogger("holdfast")
 

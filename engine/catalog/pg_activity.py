@@ -31,11 +31,11 @@ from pgwire.codecs.network import address_of
 from pgwire.give_way import paced_iter
 from planner.types.facts import FIRST_USER_OID
 from txn import inspect
+from txn.base.resident import resident_bytes
+from txn.base.time import timestamp_ms
+from txn.base.types import Timestamp
 from txn.locks.entry import LockRow
 from txn.locks.granule import Advisory
-from txn.resident import resident_bytes
-from txn.time import timestamp_ms
-from txn.types import Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

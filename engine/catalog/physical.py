@@ -59,7 +59,7 @@ from planner.facts import (
 from planner.types import SqlType
 from planner.types.domains import base_oid
 from planner.types.facts import decimal_of
-from txn.types import IndexId, IndexKind, Kind, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
+from txn.base.types import IndexId, IndexKind, Kind, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
 
 _KINDS: dict[int, Kind] = {
     BOOL: "bool", INT2: "int16", INT4: "int32", INT8: "int64", FLOAT4: "float32", FLOAT8: "float64",
@@ -147,7 +147,7 @@ def shard_column(column: ColumnDef) -> ShardColumn:
 
 
 def _index_kind(relation: RelationDef, index: IndexDef) -> IndexKind:
-    """Return how the shard keeps an index (``txn.entries`` has those of gin, ``txn.intervals`` those of gist)."""
+    """Return how the shard keeps an index (``txn.values.entries`` has those of gin, ``txn.values.intervals`` those of gist)."""
     if index.method == "gin":
         column_type = base_oid(relation.columns[index.attnums[0] - 1].type.oid)
         if column_type == TSVECTOR:

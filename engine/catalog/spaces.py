@@ -29,7 +29,7 @@ from engine.transaction.losses import Losses
 from pgwire.codecs.user_types import forget_space, set_latest
 from planner.catalog import DatabaseDef
 from planner.deparse.expr import quote_identifier
-from txn.types import Timestamp
+from txn.base.types import Timestamp
 
 log = logging.getLogger("holdfast")
 _Changes = Mapping[StoredKey, Stored | None]

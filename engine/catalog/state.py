@@ -89,7 +89,7 @@ from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID
 from planner.functions.registry import forget_constructor
 from planner.partitions.bounds import is_division
 from planner.types.facts import FIRST_USER_OID
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 MAX_ADDED = 1000
 """Namespace versions of which a snapshot knows which names came; then it begins anew, and what was planned is planned anew."""

@@ -64,7 +64,7 @@ from planner.catalog.parameters import PG_PARAMETER_ACL
 from planner.catalog.relation_kinds import ROW_TYPED
 from planner.parse import is_sql
 from txn.api import Transaction
-from txn.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec
+from txn.base.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec
 from txn.wal.changes import Change
 
 T = TypeVar("T")

@@ -27,7 +27,7 @@ from planner.facts import forget_type
 from planner.functions.registry import forget_constructor
 from planner.types.domains import forget_domain
 from planner.types.facts import forget_range
-from txn.slices import Slice
+from txn.base.slices import Slice
 
 Definition: TypeAlias = RelationDef | TypeDef
 

@@ -12,7 +12,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from txn.persist.blobfs import write_durably
+from txn.persist.blobs.files import write_durably
 from txn.persist.trouble import opened, whole
 
 if TYPE_CHECKING:

@@ -36,8 +36,8 @@ from planner.base.errors import SqlError
 from planner.catalog import RelationDef, TypeDef
 from planner.statements import CreateMaterializedView, CreateTable, MarkConstraints, RefreshMaterializedView
 from txn.api import Transaction
-from txn.errors import Cause, SchemaChanged
-from txn.types import ShardId, Timestamp
+from txn.base.errors import Cause, SchemaChanged
+from txn.base.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -35,7 +35,7 @@ from planner.catalog import RelationDef
 from planner.catalog.acl import AclItem
 from planner.facts import BOOL, CHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, XID
 from planner.types.facts import FIRST_USER_OID
-from txn.slices import over
+from txn.base.slices import over
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

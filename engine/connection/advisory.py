@@ -14,9 +14,9 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from pgwire.give_way import paced
-from txn.journal import OneOfMany
 from txn.locks.advisory import AdvisoryLocks
 from txn.locks.granule import Advisory
+from txn.transaction.journal import OneOfMany
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -76,7 +76,7 @@ class SessionAdvisory:
         self._session.block.ensure_txn().on_undo(OneOfMany(self, (number, exclusive)))
 
     def undo(self, what: tuple[Advisory, bool]) -> None:
-        """Give a lock of the transaction back (``txn.journal.Many``)."""
+        """Give a lock of the transaction back (``txn.transaction.journal.Many``)."""
         number, exclusive = what
         if self._locks is not None:
             self._locks.unlock(number, exclusive=exclusive, transaction=True)

@@ -55,7 +55,7 @@ from planner.base.errors import SqlError
 from planner.functions.system.names import other_type_name
 from planner.functions.values.reg import reg_input, reg_output
 from planner.query import OutputColumn
-from txn.errors import TxnError
+from txn.base.errors import TxnError
 
 if TYPE_CHECKING:
     from engine.database import Database

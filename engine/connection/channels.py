@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from engine.transaction.block_state import IDLE
 from pgwire.release import release
 from planner.base.errors import SqlError
-from txn.journal import OneOfMany
+from txn.transaction.journal import OneOfMany
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -187,7 +187,7 @@ class SessionChannels:
             txn.on_undo(OneOfMany(self, message))
 
     def undo(self, message: tuple[str, str]) -> None:
-        """The transaction has not said this (``txn.journal.Many``)."""
+        """The transaction has not said this (``txn.transaction.journal.Many``)."""
         if message in self._said:
             del self._said[message]
             self._said_bytes -= _size(message[1])

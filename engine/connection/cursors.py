@@ -20,7 +20,7 @@ from pgwire.give_way import openly
 from planner.base.errors import SqlError
 from planner.query.scrolling import scrolls_back
 from planner.statements import CursorKey, DeclareCursor, DeclareSubscribe, Fetch, QueryStatement
-from txn.errors import TxnError
+from txn.base.errors import TxnError
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

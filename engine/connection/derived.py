@@ -7,8 +7,8 @@ from typing import Literal, cast
 from engine.connection.settings import Settings
 from pgwire.codecs.encodings import CLIENT_ONLY
 from pgwire.codecs.settings import CodecSettings, DateOrder, DateStyle, IntervalStyle
-from txn.selection import Level
-from txn.types import Timestamp
+from txn.base.types import Timestamp
+from txn.transaction.selection import Level
 
 
 class Derived:

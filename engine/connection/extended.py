@@ -37,7 +37,7 @@ from pgwire.give_way import openly
 from planner.base.errors import SqlError
 from planner.base.large import LARGE_BYTES
 from planner.statements import Call, Transaction
-from txn.errors import Deadlock, WriteConflict
+from txn.base.errors import Deadlock, WriteConflict
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -22,7 +22,7 @@ class RowBatch:
     """Some rows of a result, in one of two shapes: ``rows`` (tuples in the value domain) or ``arrow``.
 
     ``arrow`` is a pyarrow.RecordBatch whose columns are in the engines' physical form: the same kinds as
-    ``txn.types`` documents for parts (numeric as decimal128 or struct, interval as struct, uuid as 16 bytes).
+    ``txn.base.types`` documents for parts (numeric as decimal128 or struct, interval as struct, uuid as 16 bytes).
     Exactly one is set.
     """
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from engine.database import Database
     from engine.reads.plans import Plan
     from engine.writes.parts import Parts
-    from txn.types import Row, Timestamp
+    from txn.base.types import Row, Timestamp
 
 _NOTICE_RANK = {
     "debug5": 0, "debug4": 1, "debug3": 2, "debug2": 3, "debug1": 4, "log": 5, "notice": 6, "warning": 7,

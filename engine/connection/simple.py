@@ -35,8 +35,8 @@ from pgwire.release import release_all
 from planner import ast
 from planner.base.errors import SqlError
 from planner.parse import Parsed, parse
-from txn.errors import TxnError
-from txn.types import Timestamp
+from txn.base.errors import TxnError
+from txn.base.types import Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -26,8 +26,8 @@ from engine.loop.descriptors import Descriptors
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import beside, give_way, openly
 from planner.base.errors import SqlError
+from txn.base.types import Row
 from txn.persist.trouble import again, exactly
-from txn.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

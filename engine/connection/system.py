@@ -26,7 +26,7 @@ from planner.catalog import RelationDef
 from planner.facts import PG_CATALOG_OID
 from txn import inspect
 from txn.api import ShardStats
-from txn.types import ShardId, Timestamp, TxnId
+from txn.base.types import ShardId, Timestamp, TxnId
 
 if TYPE_CHECKING:
     from engine.connection.channels import SessionChannels

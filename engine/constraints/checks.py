@@ -15,7 +15,7 @@ from pgwire.give_way import between, spaced
 from pgwire.release import let_go
 from planner.base.errors import SqlError
 from planner.catalog import ConstraintDef
-from txn.types import IndexId, ShardId
+from txn.base.types import IndexId, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

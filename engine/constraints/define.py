@@ -22,7 +22,7 @@ from planner.bind.define.table.foreign_key import resolve
 from planner.bind.define.table.naming import choose_name
 from planner.catalog import ConstraintDef, RelationDef
 from planner.statements import ForeignKeySpec
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -45,7 +45,7 @@ from planner.bind import generated_from
 from planner.bind.stored import column_default
 from planner.catalog import ColumnDef, RelationDef
 from planner.evaluate import Env, Shared, compile_expr
-from txn.types import IndexId, Row, RowId, ShardId, StoredRow
+from txn.base.types import IndexId, Row, RowId, ShardId, StoredRow
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -45,7 +45,7 @@ from planner.facts import (
 )
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
-from txn.types import IndexId, KeyRange, Row, ShardId, StoredRow
+from txn.base.types import IndexId, KeyRange, Row, ShardId, StoredRow
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -32,9 +32,9 @@ from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.evaluate import Env
 from planner.partitions.rows import place_of
 from txn.api import RowLock, Transaction
+from txn.base.types import IndexId, Key, KeyRange, Row, ShardId, StoredRow
 from txn.mvcc.keys import value_mapper
-from txn.types import IndexId, Key, KeyRange, Row, ShardId, StoredRow
-from txn.writes import ESCALATE_ROWS
+from txn.transaction.writes import ESCALATE_ROWS
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

@@ -20,7 +20,7 @@ from engine.writes.partitioned import Noted, Partitioned, statement_firing
 from engine.writes.partitioned_changes import Changes
 from planner.evaluate import Env, Shared
 from planner.query import Delete, Select
-from txn.types import Row, RowId, StoredRow
+from txn.base.types import Row, RowId, StoredRow
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

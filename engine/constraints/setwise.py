@@ -22,7 +22,7 @@ from engine.reads.unasked import unasked_rows
 from planner.catalog import ConstraintDef, RelationDef
 from planner.deparse.expr import quote_identifier
 from txn.api import Transaction
-from txn.types import Row, ShardId
+from txn.base.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from engine.constraints.exclusion import SLICE_PAIRS, Exclusion, candidates
 from planner.evaluate import Env, Shared
-from txn.types import Row
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

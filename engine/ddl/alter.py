@@ -64,7 +64,7 @@ from planner.partitions.bounds import column_map
 from planner.partitions.changes import over_columns
 from planner.query import Expr
 from txn.api import Transaction
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

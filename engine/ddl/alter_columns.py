@@ -63,7 +63,7 @@ from planner.evaluate import compile_expr
 from planner.query import Expr
 from planner.statements.classify import is_volatile
 from planner.types.domains import domain_named, plain_type
-from txn.types import Row
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

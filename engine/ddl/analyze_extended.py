@@ -30,11 +30,11 @@ from planner.functions.values.compare import hash_key, sort_key
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
 from planner.types.domains import base_oid
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
-    from txn.types import Row
+    from txn.base.types import Row
 
 
 _HEADER: Final = 4

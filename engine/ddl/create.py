@@ -72,7 +72,7 @@ from planner.catalog.acl import reowned
 from planner.conversion.collations import name_of
 from planner.types.domains import domain_named, plain_type
 from planner.types.facts import format_type
-from txn.types import Row, ShardId
+from txn.base.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -60,7 +60,7 @@ from planner.facts import REGCLASS, REGCONFIG, REGDICTIONARY, REGNAMESPACE, REGP
 from planner.types import SqlType
 from planner.types.facts import FIRST_USER_OID
 from txn.api import Transaction
-from txn.types import Row, ShardId
+from txn.base.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

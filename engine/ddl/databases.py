@@ -30,7 +30,7 @@ from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog import AclDef, DatabaseDef, DefaultsDef
 from planner.catalog.acl import memberships, reowned
-from txn.types import Timestamp
+from txn.base.types import Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -43,7 +43,7 @@ from planner.catalog.policy import PolicyDef
 from planner.catalog.relation_kinds import BY_QUERY, RELATION_KINDS, ROW_TYPED
 from planner.partitions.bounds import ancestors, descendants
 from txn.api import Transaction
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

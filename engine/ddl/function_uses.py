@@ -42,7 +42,7 @@ from planner.catalog.named_oids import named_oids, relations_in_text
 from planner.catalog.relation_kinds import WITH_EXPRESSIONS
 from planner.catalog.rights import Rights
 from planner.evaluate import Env, Shared
-from txn.types import Row, ShardId
+from txn.base.types import Row, ShardId
 
 
 def _domains(catalog: CatalogSnapshot, functions: Collection[int]) -> list[TypeDef]:

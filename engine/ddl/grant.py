@@ -62,7 +62,7 @@ from planner.catalog.rights import (
 )
 from planner.facts import facts
 from planner.types.facts import is_fact
-from txn.types import StoredRow
+from txn.base.types import StoredRow
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

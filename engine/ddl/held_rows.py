@@ -36,7 +36,7 @@ from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.conversion.order import is_ordered, unordered_field
 from planner.functions.system.names import type_name
 from planner.types.facts import FIRST_USER_OID, element_of, format_type
-from txn.types import Row
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -1,7 +1,7 @@
 """Indexes are built ahead of the DDL that makes them known, while others go on reading and writing (N10).
 
     CREATE INDEX, ADD PRIMARY KEY | UNIQUE
-      build      no lock at all; takes as long as it takes                    (txn.index_build)
+      build      no lock at all; takes as long as it takes                    (txn.transaction.index_build)
       DDL        locks of the catalog, X of the table, what changed meanwhile, commit
 
 Everything that may refuse the statement is asked again under the locks. When the table has changed its definition in
@@ -24,9 +24,9 @@ from engine.executor import ExecContext
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.catalog import IndexDef, RelationDef
-from txn.errors import LockTimeout
-from txn.index_build import IndexBuild
-from txn.types import IndexId, ShardId
+from txn.base.errors import LockTimeout
+from txn.base.types import IndexId, ShardId
+from txn.transaction.index_build import IndexBuild
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -14,7 +14,7 @@ from planner.bind.define.table.index import computed_index, index_keys, key_name
 from planner.bind.define.table.naming import choose_name
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.statements import CheckSpec, KeySpec
-from txn.errors import DuplicateKey
+from txn.base.errors import DuplicateKey
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

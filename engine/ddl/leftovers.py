@@ -23,7 +23,7 @@ from engine.ddl.temporary import drop_temporaries
 from engine.eager import settle
 from pgwire.backend import Responder
 from planner.catalog import RelationDef, RoleDef
-from txn.errors import Deadlock, Fenced, SchemaChanged, WriteConflict
+from txn.base.errors import Deadlock, Fenced, SchemaChanged, WriteConflict
 
 if TYPE_CHECKING:
     from engine.database import Database

@@ -28,8 +28,8 @@ from pgwire.give_way import spaced
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.partitions.bounds import descendants
+from txn.base.types import ShardId
 from txn.inspect import shard_facts
-from txn.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

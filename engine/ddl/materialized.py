@@ -53,7 +53,7 @@ from planner.catalog import DEFAULT_TIMELINE, ColumnDef, RelationDef
 from planner.facts import BYTEA, RECORD
 from planner.query import OutputColumn
 from planner.types.domains import domain_named, plain_type
-from txn.types import Row, ShardId
+from txn.base.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

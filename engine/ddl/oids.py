@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from planner.base.errors import SqlError
-from txn.errors import TxnError
+from txn.base.errors import TxnError
 
 BLOCK: Final = 8192
 
@@ -23,7 +23,7 @@ log = logging.getLogger("holdfast")
 
 
 class OidSource:
-    """Gives each oid once. ``reserve``: see ``txn.durable.DurableLog.reserve``."""
+    """Gives each oid once. ``reserve``: see ``txn.log.durable.DurableLog.reserve``."""
 
     def __init__(self, reserve: Reserve) -> None:
         """Call ``open`` before ``allocate``."""

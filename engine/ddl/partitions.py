@@ -35,7 +35,7 @@ from planner.catalog import ConstraintDef, IndexDef, PartitionKey, RelationDef
 from planner.catalog.relation_kinds import PARTITIONS
 from planner.evaluate import Env, Shared, compile_expr
 from planner.partitions.bounds import ancestors, check_bound, column_map, descendants, key_exprs, leaves
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

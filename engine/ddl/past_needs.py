@@ -25,7 +25,7 @@ from planner.catalog.rights import Rights
 from planner.query import RelationRange, SubqueryRange
 from planner.query.walk import walk
 from planner.types.facts import FIRST_USER_OID
-from txn.types import Timestamp
+from txn.base.types import Timestamp
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

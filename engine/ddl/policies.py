@@ -34,7 +34,7 @@ from planner.catalog import Catalog, RelationDef
 from planner.catalog.policy import EVERYBODY, PolicyDef
 from planner.query import Expr, QueryBase, SubqueryRange, Var
 from planner.query.walk import children
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

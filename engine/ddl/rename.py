@@ -37,7 +37,7 @@ from planner.catalog import RelationDef
 from planner.catalog.relation_kinds import ROW_TYPED
 from planner.partitions.bounds import descendants
 from planner.query import Expr
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

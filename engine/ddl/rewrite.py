@@ -30,9 +30,9 @@ from pgwire.release import let_go
 from planner.base.errors import SqlError
 from planner.catalog import ConstraintDef, RelationDef
 from planner.evaluate import Env, Shared, compile_expr
-from txn.columns import column_arrays_slowly, column_fields
-from txn.exact import batch_of
-from txn.types import Row, ShardColumn, ShardId
+from txn.base.types import Row, ShardColumn, ShardId
+from txn.values.columns import column_arrays_slowly, column_fields
+from txn.values.exact import batch_of
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from engine.catalog.stored import key_of
 from engine.eager import settle
 from planner.base.errors import SqlError
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -18,7 +18,7 @@ from planner.evaluate import Env, Layout, compile_expr
 from planner.functions.session import EvalSession
 from planner.query import Const, Expr, Param, RelationRange
 from txn.api import Transaction
-from txn.types import IndexId, Key, KeyRange
+from txn.base.types import IndexId, Key, KeyRange
 
 Request: TypeAlias = list[Key] | KeyRange
 """Keys to look up, or a range to read."""

@@ -36,7 +36,7 @@ from planner.statements.classify import is_volatile
 from planner.types import SqlType
 from planner.types.domains import plain_type
 from planner.types.facts import format_type
-from txn.types import Row
+from txn.base.types import Row
 
 
 def fields(value: Row | None, expected: tuple[int, ...]) -> Row:

@@ -1,4 +1,4 @@
-"""Indexes of ranges (gist, spgist): conditions on ranges, turned into nodes of the tree of intervals (``txn.intervals``).
+"""Indexes of ranges (gist, spgist): conditions on ranges, turned into nodes of the tree of intervals (``txn.values.intervals``).
 
     during && r          overlaps        nodes on the ways to both ends of r, and those between them
     during @> r          holds           nodes on the way to the lower end of r
@@ -29,8 +29,8 @@ from planner.facts import facts
 from planner.query import Expr, FuncExpr, OpExpr, SubLink
 from planner.query.walk import walk
 from planner.rules.fold import fold
-from txn.intervals import EMPTY, node, nodes_of
-from txn.types import Key, KeyRange
+from txn.base.types import Key, KeyRange
+from txn.values.intervals import EMPTY, node, nodes_of
 
 
 @cache

@@ -42,8 +42,8 @@ from planner.indexing.opclass_extensions import TRIGRAM_CLASS
 from planner.query import Expr, FuncExpr, OpExpr, ScalarArrayOp
 from planner.textsearch.match import required
 from txn.api import Transaction
-from txn.entries import document_entries, key_entry, lexeme_entry
-from txn.types import Key
+from txn.base.types import Key
+from txn.values.entries import document_entries, key_entry, lexeme_entry
 
 _ORDER: Final = (
     "equal",

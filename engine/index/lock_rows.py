@@ -53,7 +53,7 @@ from planner.query import (
     Var,
 )
 from planner.types import SqlType
-from txn.types import RowId, ShardId
+from txn.base.types import RowId, ShardId
 
 if TYPE_CHECKING:
     from engine.index.sources import IndexSource, TableScan

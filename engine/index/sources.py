@@ -59,8 +59,8 @@ from planner.query import (
     Var,
 )
 from planner.query.walk import walk
-from txn.scan_watch import Predicate
-from txn.types import IndexId, KeyRange, Row, RowId, ShardId, StoredRow, Timestamp
+from txn.base.types import IndexId, KeyRange, Row, RowId, ShardId, StoredRow, Timestamp
+from txn.transaction.scan_watch import Predicate
 
 Columns = dict[tuple[int, int], int]
 _T = TypeVar("_T")

@@ -30,7 +30,7 @@ from planner.base.errors import SqlError
 from planner.catalog.acl import AclItem, default_acl, held
 from planner.catalog.rights import Rights
 from txn.api import Transaction
-from txn.types import KeyRange, RowId, ShardId, StoredRow, Timestamp
+from txn.base.types import KeyRange, RowId, ShardId, StoredRow, Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

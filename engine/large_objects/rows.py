@@ -8,7 +8,7 @@ from engine.catalog.acl_texts import acl_of
 from engine.catalog.stored import PG_LARGEOBJECT_OID
 from engine.eager import settle
 from engine.large_objects.shards import CHUNK_ROWS, OBJECTS, OBJECTS_INDEX, PAGES, PAGES_INDEX
-from txn.types import KeyRange
+from txn.base.types import KeyRange
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

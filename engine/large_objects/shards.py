@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from engine.eager import settle
 from txn.api import Transaction
-from txn.types import (
+from txn.base.types import (
     IndexId,
     KeyRange,
     Kind,

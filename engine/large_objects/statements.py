@@ -18,7 +18,7 @@ from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog import AclDef
 from planner.catalog.acl import memberships, reowned
-from txn.types import StoredRow
+from txn.base.types import StoredRow
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -28,8 +28,8 @@ from planner.evaluate import Env
 from planner.lower.kit.dialect import ERROR_END, ERROR_MARK
 from planner.lower.query.callouts import PREFIX, Callout
 from planner.types import SqlType
-from txn.columns import one_chunk, to_arrow, to_python
-from txn.types import PhysicalType
+from txn.base.types import PhysicalType
+from txn.values.columns import one_chunk, to_arrow, to_python
 
 REMEMBERED: Final = 20_000
 """So many arguments and their values are kept per function, where arguments repeat."""

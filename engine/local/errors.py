@@ -19,7 +19,7 @@ from engine.executor import EngineLimit
 from planner.base.errors import SqlError
 from planner.lower.kit.dialect import ERROR_END, ERROR_MARK, error_of
 from planner.lower.kit.numeric import OVERFLOW
-from txn.errors import MissingFile
+from txn.base.errors import MissingFile
 from txn.persist.trouble import number_in, said
 
 log = logging.getLogger("holdfast.local")

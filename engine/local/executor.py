@@ -55,9 +55,9 @@ from planner.lower.query.lowering import Column, LoweredQuery, lower_query
 from planner.query import Param, QueryExpr
 from planner.query.walk import walk
 from planner.rules.arms import spread
+from txn.base.types import ShardId, Snapshot
 from txn.persist import trouble
 from txn.persist.trouble import TRIES, number_in, said
-from txn.types import ShardId, Snapshot
 
 log = logging.getLogger("holdfast")
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 from engine.statistics.figures import Bound, CannotCount, ColumnFigures, PartFigures, has_bounds
 from engine.statistics.sketch import EMPTY, PRECISION
 from pgwire.codecs.numeric import CONTEXT
-from txn.exact import exact_columns
-from txn.types import PhysicalType
+from txn.base.types import PhysicalType
+from txn.values.exact import exact_columns
 
 VERSION = f"duckdb {duckdb.__version__}"
 """Registers of one version are not to be put together with those of another, which may hash otherwise."""
@@ -57,7 +57,7 @@ class DuckCounter:
             path: the file.
             columns: those it has.
             hidden: positions of rows that do not count (Arrow int64); None: all do.
-            exact: columns in their exact form (``txn.exact``), which have no bounds.
+            exact: columns in their exact form (``txn.values.exact``), which have no bounds.
         """
         quoted = path.replace("'", "''")
         if hidden is None:

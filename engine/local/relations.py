@@ -27,8 +27,8 @@ from planner.lower.kit.value import Fixed
 from planner.lower.query import literals
 from planner.lower.query.lowering import RelationUse
 from planner.types import SqlType
-from txn.exact import exact_columns
-from txn.types import PhysicalType, ShardColumn, Snapshot, SnapshotPart
+from txn.base.types import PhysicalType, ShardColumn, Snapshot, SnapshotPart
+from txn.values.exact import exact_columns
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from engine.accounts import Statements, give_back
-from txn.resident import resident_bytes
+from txn.base.resident import resident_bytes
 
 LOOKS_S: Final = 1.0
 """From one look to the next."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakSet
 
-from txn.resident import private_bytes_of
+from txn.base.resident import private_bytes_of
 
 _started: Final[WeakSet[subprocess.Popen[bytes]]] = WeakSet()
 

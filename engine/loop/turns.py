@@ -14,8 +14,8 @@ from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from pgwire.give_way import whole_turn
-from txn.group_commit import Committer
-from txn.transaction import StoreTransaction
+from txn.log.group_commit import Committer
+from txn.transaction.transaction import StoreTransaction
 
 TURNS: Final[tuple[tuple[type, str], ...]] = (
     (StoreTransaction, "run"),

@@ -30,7 +30,7 @@ from planner.plpgsql.bind import of_loop
 from planner.query import OutputColumn
 from planner.types import SqlType
 from planner.types.domains import base_type, is_domain
-from txn.types import Row
+from txn.base.types import Row
 
 _TEXT: Final = SqlType(TEXT)
 

@@ -13,7 +13,7 @@ from planner.bind.context import WithStep
 from planner.catalog import RelationDef
 from planner.catalog.trigger import NO_TRANSITIONS
 from planner.query import NEW_ROWS, OLD_ROWS, OutputColumn
-from txn.types import Row
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

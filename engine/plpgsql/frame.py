@@ -37,7 +37,7 @@ from planner.query import OutputColumn
 from planner.statements import StatementClass
 from planner.types import SqlType
 from planner.types.domains import base_oid, base_type
-from txn.types import Row
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

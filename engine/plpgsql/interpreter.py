@@ -36,7 +36,7 @@ from planner.plpgsql.conditions import handles
 from planner.query import OutputColumn
 from planner.types import SqlType
 from planner.types.facts import element_of, format_type
-from txn.errors import WaitCancelled
+from txn.base.errors import WaitCancelled
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -19,7 +19,7 @@ from planner.facts import TEXT
 from planner.plpgsql import tree
 from planner.plpgsql.conditions import state_named
 from planner.types import SqlType
-from txn.errors import Deadlock, SchemaChanged, WriteConflict
+from txn.base.errors import Deadlock, SchemaChanged, WriteConflict
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -19,7 +19,7 @@ from planner.query import OutputColumn
 from planner.types import SqlType
 from planner.types.domains import base_oid, base_type, is_domain
 from planner.types.facts import format_type
-from txn.types import Row
+from txn.base.types import Row
 
 _NO_ROW: Final = "cannot return non-composite value from function returning composite type"
 

@@ -25,7 +25,7 @@ from planner.plpgsql.declarations import RoutineKind
 from planner.query import OutputColumn, SqlCall
 from planner.types import SqlType
 from planner.types.domains import is_domain
-from txn.types import Row
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -18,7 +18,7 @@ from planner.base.errors import SqlError
 from planner.catalog import FunctionDef
 from planner.plpgsql.check import place
 from planner.types import SqlType
-from txn.types import Row
+from txn.base.types import Row
 
 
 async def run_trigger(function: FunctionDef, event: TriggerEvent) -> Row | None:

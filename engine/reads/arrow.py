@@ -1,6 +1,6 @@
-"""Arrow columns of results to values, and rows to Arrow for bulk writes: a thin layer over ``txn.columns``.
+"""Arrow columns of results to values, and rows to Arrow for bulk writes: a thin layer over ``txn.values.columns``.
 
-Executors hand out batches in the physical form of ``txn.types``; a result column's SQL type decides which physical
+Executors hand out batches in the physical form of ``txn.base.types``; a result column's SQL type decides which physical
 type that is (``engine.catalog.physical``), numeric columns excepted: an engine may answer decimal128 of any
 scale where the SQL type has no typmod, so there the Arrow type itself decides.
 """
@@ -18,8 +18,8 @@ from pgwire.give_way import give_way, paced
 from pgwire.long_arrays import tupled_part
 from pgwire.release import release
 from planner.types import SqlType
-from txn.columns import at_once_of, to_python
-from txn.types import PhysicalType
+from txn.base.types import PhysicalType
+from txn.values.columns import at_once_of, to_python
 
 
 def result_physical_type(arrow: Any, type_: SqlType) -> PhysicalType:

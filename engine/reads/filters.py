@@ -7,7 +7,7 @@
     c    n > 0        from the ON of an outer join that c may be missing from; WHERE says nothing of c alone, because
                       the row that c fails to give may have a NULL in its place that WHERE lets through
 
-A transaction that writes watches with it what others change after its scans (``txn.scan_watch``), so DuckDB and Spark
+A transaction that writes watches with it what others change after its scans (``txn.transaction.scan_watch``), so DuckDB and Spark
 hand it to ``Transaction.snapshot``; the row executor has its own filters at hand.
 """
 
@@ -24,7 +24,7 @@ from planner.indexing.deciding import deciding
 from planner.query import Expr, QueryExpr, RelationRange, Select, Var
 from planner.query.walk import queries_of, ranges_of, walk
 from txn.api import Predicate
-from txn.types import Row, ShardId
+from txn.base.types import Row, ShardId
 
 
 class TableFilters:

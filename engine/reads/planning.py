@@ -35,7 +35,7 @@ from planner.parse.as_of import AsOf
 from planner.parse.long_names import truncated
 from planner.parse.scanner import HERE
 from planner.statements import BoundStatement, SetTransaction, Statement, StatementClass, Transaction
-from txn.types import Timestamp
+from txn.base.types import Timestamp
 
 if TYPE_CHECKING:
     from engine.database import Database

@@ -46,7 +46,7 @@ from planner.statements import (
     WithChanges,
 )
 from planner.types import SqlType
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 Passed: TypeAlias = tuple[int, int, int, bool, bool, int | None, bool]
 """As whom, and under which catalogs, a plan was found to be permitted (``engine.ddl.privileges``)."""

@@ -52,7 +52,7 @@ from planner.rules.unread import without_unread
 from planner.statements import QueryStatement
 from planner.statements.classify import is_volatile
 from txn.api import Transaction
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

@@ -21,7 +21,7 @@ from planner.statements import QueryStatement
 if TYPE_CHECKING:
     from engine.connection.session import Session
     from txn.api import Transaction
-    from txn.types import Row
+    from txn.base.types import Row
 
 
 async def unasked_rows(session: Session, sql: str, reader: Transaction | None = None) -> list[Row]:

@@ -15,7 +15,7 @@ from pgwire.give_way import OverBudget, bounded
 from planner.evaluate.short import is_short
 from planner.query import Expr
 from txn.api import Predicate
-from txn.types import Row
+from txn.base.types import Row
 
 BUDGET_S: Final = 0.005
 

@@ -37,7 +37,7 @@ from planner.evaluate.runtime import record_maker
 from planner.facts import RECORD, VOID
 from planner.parse import Parsed, parse
 from planner.query import OutputColumn, SqlCall
-from txn.types import Row
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -31,8 +31,8 @@ from engine.transaction.limits import (
 from engine.transaction.races import note_rerun
 from planner.base.errors import SqlError
 from planner.statements import QueryStatement, StatementClass
-from txn.errors import Deadlock, SchemaChanged, WriteConflict
-from txn.types import Row
+from txn.base.errors import Deadlock, SchemaChanged, WriteConflict
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -26,8 +26,17 @@ from engine.eager import settle
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SequenceDef
 from txn.api import Transaction
-from txn.errors import DamagedFile, TxnError
-from txn.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec, Timestamp
+from txn.base.errors import DamagedFile, TxnError
+from txn.base.types import (
+    IndexId,
+    PhysicalType,
+    RowId,
+    ShardColumn,
+    ShardId,
+    ShardIndex,
+    ShardSpec,
+    Timestamp,
+)
 
 if TYPE_CHECKING:
     from engine.database import Database

@@ -18,7 +18,7 @@ from engine.slices import SLICE_ROWS
 from planner.base.errors import SqlError
 from planner.catalog import IndexDef, RelationDef
 from txn.api import PartJob, Transaction, WrittenPart
-from txn.types import IndexId, Key, Row, RowId, ShardId
+from txn.base.types import IndexId, Key, Row, RowId, ShardId
 
 LOOKUP_KEYS: Final = 1000
 

@@ -41,8 +41,8 @@ from pgwire.codecs.errors import DataError
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SourceDef
 from txn.api import PartJob, WrittenPart
-from txn.persist.object_url import is_object_url
-from txn.types import Row
+from txn.base.types import Row
+from txn.persist.blobs.object_url import is_object_url
 
 BATCH_FILES: Final = 1000  # in one transaction at most
 BATCH_BYTES: Final = 16 << 30  # the same for Spark, but for a single file

@@ -13,7 +13,7 @@ from engine.sources.files_directory import Directory, Found
 from engine.sources.files_objects import ObjectFolder, check_same_store
 from engine.sources.reader import Temporary
 from planner.base.errors import SqlError
-from txn.persist.object_url import is_object_url
+from txn.persist.blobs.object_url import is_object_url
 
 
 class Folder(Protocol):

@@ -28,8 +28,8 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import DEFAULT
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from txn.columns import RowPlan, table_rows
-from txn.types import Row
+from txn.base.types import Row
+from txn.values.columns import RowPlan, table_rows
 
 SLICE_ROWS: Final = 2000
 _WHOLE: Final = 1 << 62

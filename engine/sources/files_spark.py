@@ -24,8 +24,8 @@ from engine.spark.tasks import SparkTasks
 from engine.writes.copy_rows import LoadSpec
 from pgwire.codecs.errors import DataError
 from planner.base.errors import SqlError
-from txn.errors import OutOfSpace
-from txn.persist.part_job import PartJob, WrittenPart
+from txn.base.errors import OutOfSpace
+from txn.persist.parts.job import PartJob, WrittenPart
 
 
 class BadFile(Exception):

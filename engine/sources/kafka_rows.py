@@ -27,7 +27,7 @@ from planner.base.errors import SqlError
 from planner.catalog import ColumnDef, RelationDef
 from planner.facts import BYTEA, INT4, INT8, TIMESTAMPTZ, facts
 from planner.types.facts import format_type
-from txn.types import Key, Row
+from txn.base.types import Key, Row
 
 _ROLES: Final[Mapping[str, tuple[int, ...]]] = {
     "key_column": (), "partition_column": (INT4, INT8), "offset_column": (INT8,), "timestamp_column": (TIMESTAMPTZ,),

@@ -19,8 +19,8 @@ import msgspec
 from engine.eager import settle
 from planner.catalog import SourceDef
 from txn.api import Transaction
-from txn.errors import UnknownFormat
-from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
+from txn.base.errors import UnknownFormat
+from txn.base.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
 
 T = TypeVar("T")
 

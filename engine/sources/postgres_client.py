@@ -1,4 +1,4 @@
-"""Another PostgreSQL, as a source sees it: the one module beside ``txn.persist.postgres`` that knows asyncpg.
+"""Another PostgreSQL, as a source sees it: the one module beside ``txn.persist.logs.postgres`` that knows asyncpg.
 
 Two kinds of connections: ordinary ones, and one in replication mode, which alone can create a slot together with a snapshot.
 There only the simple protocol is spoken, so rows are fetched as COPY sends them:

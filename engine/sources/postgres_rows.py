@@ -24,9 +24,9 @@ from pgwire.codecs.copy_lines import CopyRows
 from pgwire.codecs.errors import DataError
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from txn.columns import column_arrays_slowly, column_fields
-from txn.exact import batch_of
-from txn.types import Key, Row, ShardColumn
+from txn.base.types import Key, Row, ShardColumn
+from txn.values.columns import column_arrays_slowly, column_fields
+from txn.values.exact import batch_of
 
 SLICE_ROWS: Final = 2000
 

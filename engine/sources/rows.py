@@ -14,7 +14,7 @@ from pgwire.codecs.settings import DEFAULT
 from pgwire.codecs.typmod import typmod_function
 from planner.base.errors import SqlError
 from planner.catalog import ColumnDef, RelationDef
-from txn.types import Row
+from txn.base.types import Row
 
 Where = Callable[[int, str | None, str | None], str]
 """Says where a field stands: index of its row, its column, its text; column None: the row."""

@@ -33,7 +33,7 @@ from engine.transaction.conflicts import NOTHING_KNOWN
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SourceDef
 from txn.api import Transaction
-from txn.errors import (
+from txn.base.errors import (
     CommitUnknown,
     CommitWithdrawn,
     Deadlock,
@@ -45,7 +45,7 @@ from txn.errors import (
     WaitCancelled,
     WriteConflict,
 )
-from txn.types import ShardId, Timestamp
+from txn.base.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
     from engine.database import Database

@@ -34,8 +34,8 @@ from planner.base.errors import SqlError
 from planner.bind import bind_statement
 from planner.catalog import RelationDef, SourceDef
 from planner.parse import parse
-from txn.persist.object_url import is_object_url
-from txn.types import ShardId
+from txn.base.types import ShardId
+from txn.persist.blobs.object_url import is_object_url
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -27,7 +27,7 @@ from txn.persist.scratch import Scratch
 ROUNDS: Final = 3
 SHARES: Final = (16, 4, 1)
 """The table is measured at a sixteenth, a quarter and all of its rows."""
-FORMAT_FILE: Final = "FORMAT"  # what a data directory begins with (txn.leadership)
+FORMAT_FILE: Final = "FORMAT"  # what a data directory begins with (txn.log.leadership)
 DEFAULT_ROWS: Final = 4_000_000
 MIN_ROWS: Final = 16_000
 TIMEOUT_S: Final = 3600.0

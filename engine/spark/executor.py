@@ -52,8 +52,8 @@ from planner.lower.kit.value import element_of, kind_of
 from planner.lower.query.lowering import Column, LoweredQuery, lower_query
 from planner.query import Cte, FunctionRange, Param, QueryExpr
 from planner.query.walk import walk
-from txn.persist.part_job import PartJob
-from txn.types import ShardId, Snapshot
+from txn.base.types import ShardId, Snapshot
+from txn.persist.parts.job import PartJob
 
 MAX_PLAIN: Final = 1000
 """Queries that are planned without statistics because the JVM ended while they ran."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.spark.properties import is_local
-from txn.persist.object_url import ObjectUrl
+from txn.persist.blobs.object_url import ObjectUrl
 
 _CLASSES = {"s3": ("s3a", "hadoop-aws"), "gs": ("gs", "the Cloud Storage connector")}
 

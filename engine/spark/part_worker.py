@@ -1,6 +1,6 @@
 """What a Python worker of a Spark executor does in a bulk load: a partition's Arrow batches become parts.
 
-    partition of the query's result ──Arrow batches──► PartTask ──► txn.persist.part_job ──► answers, a few bytes each
+    partition of the query's result ──Arrow batches──► PartTask ──► txn.persist.parts.job ──► answers, a few bytes each
 
 This module runs in the workers: it imports PySpark only there, and nothing of the server. An error that a client is to see
 is an answer as well, because Spark would repeat the task and then report a stack.
@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from txn.columns import as_stored
-from txn.errors import NullInColumn, OutOfSpace
-from txn.persist.part_job import PartJob, WrittenPart, write_parts
+from txn.base.errors import NullInColumn, OutOfSpace
+from txn.persist.parts.job import PartJob, WrittenPart, write_parts
+from txn.values.columns import as_stored
 
 _PART, _NULL, _FULL, _IDS = b"p", b"n", b"f", b"i"
 

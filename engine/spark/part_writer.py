@@ -12,8 +12,8 @@ from typing import Any
 
 from engine.spark.part_worker import PartTask, Target, Written, read_answers
 from engine.spark.workers import prepare_workers
-from txn.columns import is_near
-from txn.persist.part_job import PartJob
+from txn.persist.parts.job import PartJob
+from txn.values.columns import is_near
 
 
 class OtherForm(Exception):

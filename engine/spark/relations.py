@@ -39,8 +39,8 @@ from engine.statistics.keeper import Known, Statistics
 from planner.lower.kit.spark import SparkDialect
 from planner.lower.query import literals
 from planner.lower.query.lowering import RelationUse
-from txn.exact import exact_columns
-from txn.types import PhysicalType, ShardColumn, Snapshot, SnapshotPart
+from txn.base.types import PhysicalType, ShardColumn, Snapshot, SnapshotPart
+from txn.values.exact import exact_columns
 
 MAX_INLINE_ROWS = 10_000
 MAX_BROADCAST_ROWS = 1_000_000

@@ -37,7 +37,7 @@ from engine.spark.stream import BatchStream, Collected
 from engine.spark.tasks import cancel_jobs
 from engine.spark.workers import prepare_workers
 from planner.base.errors import SqlError
-from txn.errors import TxnError
+from txn.base.errors import TxnError
 from txn.persist.trouble import number_of, said
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from engine.spark.part_worker import Written
     from engine.spark.relations import Inputs
     from engine.spark.runtime import Live, SparkRuntime
-    from txn.persist.part_job import PartJob
+    from txn.persist.parts.job import PartJob
 
 log = logging.getLogger("holdfast.spark")
 CANCEL_POLL_S = 0.05

@@ -18,7 +18,7 @@ from typing import Any, Final
 from engine.spark.properties import COST_BASED
 from engine.statistics.figures import Bound, ColumnSummary
 from pgwire.codecs.numeric import CONTEXT
-from txn.types import PhysicalType
+from txn.base.types import PhysicalType
 
 _EPOCH: Final = datetime.date(1970, 1, 1)
 _START: Final = datetime.datetime(1970, 1, 1)

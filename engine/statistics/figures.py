@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from engine.statistics.sketch import EMPTY, estimate, united
-from txn.types import PhysicalType, ShardSpec
+from txn.base.types import PhysicalType, ShardSpec
 
 Bound: TypeAlias = int | float
 

@@ -28,7 +28,7 @@ from engine.statistics.extended import ExtendedRecord
 from engine.statistics.figures import CannotCount, PartFigures
 from engine.statistics.files import StatisticsFiles
 from engine.statistics.records import TableRecord, columns_of
-from txn.types import PhysicalType, ShardId, ShardSpec, Snapshot, SnapshotPart
+from txn.base.types import PhysicalType, ShardId, ShardSpec, Snapshot, SnapshotPart
 
 MOST: Final = 0.9
 """The share of a table's rows whose parts have to be counted for them to speak for all."""
@@ -53,7 +53,7 @@ class Counter(Protocol):
     ) -> PartFigures:
         """Return those of a part's file without rows at ``hidden`` positions; ``columns``: which it has. Blocks. Raises CannotCount.
 
-        ``exact``: columns in their exact form (``txn.exact``).
+        ``exact``: columns in their exact form (``txn.values.exact``).
         """
 
     def rows(self, table: Any, columns: Mapping[int, PhysicalType]) -> PartFigures:

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from engine.statistics.figures import ColumnSummary, PartFigures, padded, summary, unique_columns
-from txn.types import PhysicalType, ShardSpec
+from txn.base.types import PhysicalType, ShardSpec
 
 SCALES: Final = 0.1
 """A column with more different values than this share of its rows is taken to get more with them."""

@@ -14,7 +14,7 @@ applied; after a restart holds are taken again before anything else may let go o
 The query is canonical text, bound at the position, with the catalog of that time: what was subscribed may be
 altered or dropped since, and then is its last owner's (``engine.ddl.past_needs``).
 
-What is kept is bounded (``TxnOptions.subscription_versions``, ``txn.flush.KEPT_LOG``); past that the subscription is lost.
+What is kept is bounded (``TxnOptions.subscription_versions``, ``txn.upkeep.flush.KEPT_LOG``); past that the subscription is lost.
 """
 
 from __future__ import annotations
@@ -36,9 +36,8 @@ from planner.base.errors import SqlError
 from planner.catalog import DEFAULT_TIMELINE
 from planner.parse import parse
 from txn.api import Transaction
-from txn.errors import DamagedFile, ReadBelowSince, TxnError, UnknownFormat, anew
-from txn.holds import Hold
-from txn.types import (
+from txn.base.errors import DamagedFile, ReadBelowSince, TxnError, UnknownFormat, anew
+from txn.base.types import (
     IndexId,
     PhysicalType,
     RowId,
@@ -49,6 +48,7 @@ from txn.types import (
     StoredRow,
     Timestamp,
 )
+from txn.log.holds import Hold
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

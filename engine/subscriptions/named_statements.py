@@ -23,7 +23,7 @@ from planner.base.errors import SqlError
 from planner.catalog import DEFAULT_TIMELINE
 from planner.evaluate import Env, Shared
 from txn.api import Transaction
-from txn.errors import DuplicateKey
+from txn.base.errors import DuplicateKey
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

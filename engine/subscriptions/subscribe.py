@@ -57,8 +57,8 @@ from planner.indexing.comparisons import conjuncts_of
 from planner.query import Expr, FuncExpr, QueryExpr, RangeRef, RelationRange, Select, Var
 from planner.query.walk import walk
 from planner.statements import DeclareSubscribe, Subscribe
-from txn.errors import SubscriptionEnded
-from txn.types import ShardId, Timestamp
+from txn.base.errors import SubscriptionEnded
+from txn.base.types import ShardId, Timestamp
 from txn.wal.subscribe import Changes, Progress, Subscription
 
 if TYPE_CHECKING:

@@ -31,9 +31,9 @@ from planner.catalog import DEFAULT_TIMELINE
 from planner.statements import SetTransaction
 from planner.statements import Transaction as TransactionStatement
 from txn.api import Transaction
-from txn.errors import CommitWithdrawn
-from txn.selection import Selection
-from txn.types import ShardId, Timestamp
+from txn.base.errors import CommitWithdrawn
+from txn.base.types import ShardId, Timestamp
+from txn.transaction.selection import Selection
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -29,8 +29,8 @@ from planner.deparse.expr import quote_identifier
 from planner.facts import BYTEA, INT8
 from planner.information.named_constants import with_names
 from planner.types.facts import element_of
-from txn.errors import LockTarget, LockWait
-from txn.types import Key, Row, RowId, ShardId
+from txn.base.errors import LockTarget, LockWait
+from txn.base.types import Key, Row, RowId, ShardId
 
 RETRY_HINT: Final = "The transaction might succeed if retried."
 MAX_QUERY_CHARS: Final = 1024  # of another connection's statement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from planner.base.errors import SqlError
-from txn.errors import Cause
+from txn.base.errors import Cause
 
 MAX_REPLANS: Final = 10
 """Of one statement whose plan the catalog has moved under."""

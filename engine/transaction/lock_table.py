@@ -25,7 +25,7 @@ from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog.relation_kinds import TABLES
 from txn.api import TableLock
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -1,7 +1,7 @@
 """How often transactions lost against others, by cause and table: what ``holdfast_conflicts`` shows.
 
     raised where          by                                     counted as
-    txn                   txn.errors.Lost, with its ``cause``    retried: the server ran the statement again by itself
+    txn                   txn.base.errors.Lost, with its ``cause``    retried: the server ran the statement again by itself
     engine.transaction    KeepsChanging (``limits``)             failed: the client was told (40001, 40P01)
 
 What user code raises with these SQLSTATEs is not counted: nobody was in its way.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.transaction.limits import KeepsChanging
-from txn.errors import Cause, Deadlock, Lost, SchemaChanged, WriteConflict
+from txn.base.errors import Cause, Deadlock, Lost, SchemaChanged, WriteConflict
 
 MAX_ROWS: Final = 1000
 """Causes and tables that one database counts apart; what comes then is counted without its table."""

@@ -16,8 +16,8 @@ from pgwire.codecs.registry import text_input
 from pgwire.codecs.settings import CodecSettings
 from planner.base.errors import SqlError
 from planner.facts import INT2, INT4, INT8, INTERVAL, NUMERIC, TIMESTAMPTZ
-from txn.time import MAX_TIMESTAMP, make_timestamp
-from txn.types import Timestamp
+from txn.base.time import MAX_TIMESTAMP, make_timestamp
+from txn.base.types import Timestamp
 
 _NUMBERS: Final = frozenset((INT2, INT4, INT8, NUMERIC))
 _DAY_US: Final = 86_400_000_000

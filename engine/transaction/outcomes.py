@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pgwire.codecs.snapshot import compose
 from planner.base.errors import SqlError
-from txn.types import Timestamp, TxnId
+from txn.base.types import Timestamp, TxnId
 
 if TYPE_CHECKING:
     from txn.api import Transaction

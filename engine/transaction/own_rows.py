@@ -20,7 +20,7 @@ from pgwire.give_way import openly
 if TYPE_CHECKING:
     from engine.accounts import Held
     from txn.api import Transaction
-    from txn.types import Row
+    from txn.base.types import Row
 
 ROW_BYTES: Final = 400
 """Of a row beside its values: its intent, its locks, its places in the journal and in tables of rows."""

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.constraints.timing import Mark
 from engine.transaction.block_state import BLOCK
-from txn.errors import Cause, Deadlock, WriteConflict
-from txn.types import ShardId
+from txn.base.errors import Cause, Deadlock, WriteConflict
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

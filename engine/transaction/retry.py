@@ -33,7 +33,7 @@ from engine.transaction.races import may_race, note_loss, note_rerun, statement_
 from pgwire.backend import Responder
 from planner.parse import Parsed
 from planner.statements import StatementClass
-from txn.errors import Deadlock, SchemaChanged, WriteConflict
+from txn.base.errors import Deadlock, SchemaChanged, WriteConflict
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -13,7 +13,7 @@ from typing import Any, Final
 from pgwire.codecs import domain
 from pgwire.codecs.registry import CodecSettings, text_output
 from planner.types.facts import element_of
-from txn.types import bounded
+from txn.base.types import bounded
 
 MOST: Final = 1 << 16
 """Characters of a text, or bytes of a bytea, that are shown."""

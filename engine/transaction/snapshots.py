@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from engine.transaction.block_state import IDLE, IMPLICIT
 from engine.transaction.timelines import gone
 from planner.base.errors import SqlError
-from txn.holds import Hold
-from txn.types import Timestamp
+from txn.base.types import Timestamp
+from txn.log.holds import Hold
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -1,7 +1,7 @@
 """Which timestamp a transaction reads at: AS OF SYSTEM TIME, consistency levels, min_read_ts, imported snapshots.
 
     AS OF SYSTEM TIME expression ──(evaluated per execution)──> timestamp ─┐
-    consistency, max_staleness, min_read_ts, what the session saw ─────────┴─> txn.selection.choose ──> Selection
+    consistency, max_staleness, min_read_ts, what the session saw ─────────┴─> txn.transaction.selection.choose ──> Selection
     Selection ──(reach: wait for the clock and for commits under way)──> transaction at that timestamp, and its catalog
 
 The usual transaction, ``consistency = strict`` without a demand, does not come here: it reads at the newest commit.
@@ -35,10 +35,10 @@ from planner.query import Select
 from planner.query.walk import ranges_of
 from planner.statements import StatementClass
 from txn.api import Transaction
-from txn.errors import ReadBelowSince
-from txn.selection import Bound, Readable, Request, Selection, choose
-from txn.time import moment_text, timestamp_ms
-from txn.types import ShardId, Timestamp
+from txn.base.errors import ReadBelowSince
+from txn.base.time import moment_text, timestamp_ms
+from txn.base.types import ShardId, Timestamp
+from txn.transaction.selection import Bound, Readable, Request, Selection, choose
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

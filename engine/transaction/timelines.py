@@ -8,7 +8,7 @@
 
 The oracle is made before the row that names it commits, and goes after the row has gone; whichever way the
 transaction ends, ``Database.settle_timeline`` makes the store agree with the catalog, and a start after a crash does.
-The catalog, and so every schema change, is common to all timelines (``txn.timeline``).
+The catalog, and so every schema change, is common to all timelines (``txn.log.timeline``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog import DEFAULT_TIMELINE, RelationDef, TimelineDef
 from txn.api import Transaction
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

@@ -22,7 +22,7 @@ from planner.base.errors import SqlError
 from planner.bind.define.trigger import SUPPRESS_REDUNDANT_UPDATES
 from planner.catalog.trigger import NO_TRANSITIONS, TriggerDef
 from planner.query import NEW_ROWS, OLD_ROWS
-from txn.types import Row
+from txn.base.types import Row
 
 MAX_DEPTH: Final = 100
 """So deep triggers may fire each other; deeper is 54001."""

@@ -21,7 +21,7 @@ from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef
 from planner.catalog.trigger import TriggerDef
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

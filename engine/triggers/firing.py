@@ -36,7 +36,7 @@ from planner.evaluate import Env, Layout, RowFunction, Shared, compile_predicate
 from planner.query import TABLEOID
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
-from txn.types import Row
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

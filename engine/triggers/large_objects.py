@@ -11,7 +11,7 @@ from typing import Any, Final
 from engine.plpgsql.event import TriggerEvent
 from pgwire.codecs.registry import text_output
 from planner.base.errors import SqlError
-from txn.types import Row
+from txn.base.types import Row
 
 LO_MANAGE: Final = "lo.lo_manage()"
 """What the function of the catalog stands for (``planner.catalog.FunctionDef.internal``)."""

@@ -21,7 +21,7 @@ from engine.writes.shape import TableShape
 from pgwire.give_way import openly
 from planner.base.errors import SqlError
 from planner.evaluate import Env
-from txn.types import Row, RowId
+from txn.base.types import Row, RowId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -18,7 +18,7 @@ from planner.functions.search.functions import found_configuration
 from planner.textsearch.make import Builder
 from planner.textsearch.names import read_name
 from planner.types.domains import base_oid
-from txn.types import Row
+from txn.base.types import Row
 
 TSVECTOR_UPDATE: Final = 3752
 TSVECTOR_UPDATE_COLUMN: Final = 3753

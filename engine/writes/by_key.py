@@ -21,7 +21,7 @@ from engine.writes.dml import outcome
 from engine.writes.one_row import LOST, begin_alone, lost
 from engine.writes.returning import make_env
 from pgwire.give_way import PACE
-from txn.types import RowId
+from txn.base.types import RowId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -67,9 +67,9 @@ from planner.bind.stored import table_query
 from planner.evaluate import Env
 from planner.query import QueryExpr
 from planner.statements import Copy
-from txn.errors import DuplicateKey
-from txn.persist.object_url import is_object_url
-from txn.types import Row, ShardId
+from txn.base.errors import DuplicateKey
+from txn.base.types import Row, ShardId
+from txn.persist.blobs.object_url import is_object_url
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection

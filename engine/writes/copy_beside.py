@@ -22,7 +22,7 @@ from engine.writes.copy_rows import LoadSpec, Rejects
 from engine.writes.progress import CopyProgress
 from pgwire.errors import BackendError
 from txn.api import PartJob, WrittenPart
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -31,9 +31,9 @@ from pgwire.codecs.copy_lines import CopyDecoder, LineDecoder
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import openly
-from txn.columns import column_arrays, column_arrays_slowly, column_fields
-from txn.exact import batch_of
-from txn.types import Row, ShardColumn
+from txn.base.types import Row, ShardColumn
+from txn.values.columns import column_arrays, column_arrays_slowly, column_fields
+from txn.values.exact import batch_of
 
 SLICE_BYTES: Final = 2 << 10  # read row by row between two turns of the loop: some 0.1 ms of short rows
 LONG_SLICE_BYTES: Final = 16 << 10  # the same within a long row

@@ -22,8 +22,8 @@ from planner.evaluate import Env, Layout, Shared, compile_filter, compile_map
 from planner.query import BooleanTest, Expr, Var
 from planner.query.walk import walk
 from planner.types import SqlType
-from txn.columns import column_arrays, column_fields, to_python
-from txn.types import ShardColumn
+from txn.base.types import ShardColumn
+from txn.values.columns import column_arrays, column_fields, to_python
 
 if TYPE_CHECKING:
     from engine.writes.copy_rows import LoadSpec

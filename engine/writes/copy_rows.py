@@ -42,7 +42,7 @@ from planner.evaluate import Env, compile_expr, compile_predicate
 from planner.functions.values.reg import NAMED, named_input
 from planner.query import Expr
 from planner.statements import Copy
-from txn.types import Row
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

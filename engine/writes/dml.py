@@ -55,7 +55,7 @@ from planner.evaluate import Env, RowFunction, compile_expr, compile_predicate, 
 from planner.evaluate.short import is_short
 from planner.query import Insert, OnConflict, QueryExpr, SubLink, Values
 from planner.query.walk import walk
-from txn.types import IndexId, Row, RowId, ShardId
+from txn.base.types import IndexId, Row, RowId, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

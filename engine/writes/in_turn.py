@@ -16,7 +16,7 @@ from engine.connection.rows import ReadyRows
 from engine.executor import Result
 from planner.query import Delete, Insert, QueryBase, Select, SqlCall, SubLink, Update, Values
 from planner.query.walk import walk
-from txn.types import Row
+from txn.base.types import Row
 
 Q = TypeVar("Q", bound=QueryBase)
 

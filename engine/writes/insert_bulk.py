@@ -27,9 +27,9 @@ from engine.writes.shape import OF_ROWS
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import give_way, openly
 from pgwire.release import let_go
-from txn.columns import as_stored, column_arrays_slowly, column_fields
-from txn.exact import batch_of
-from txn.types import Row
+from txn.base.types import Row
+from txn.values.columns import as_stored, column_arrays_slowly, column_fields
+from txn.values.exact import batch_of
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

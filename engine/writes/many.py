@@ -33,7 +33,7 @@ from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import openly
 from pgwire.release import let_go
 from planner.evaluate import Env
-from txn.types import IndexId, Row, RowId
+from txn.base.types import IndexId, Row, RowId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

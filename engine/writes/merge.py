@@ -41,7 +41,7 @@ from planner.base.errors import SqlError
 from planner.catalog import RelationDef
 from planner.evaluate import Env, Layout, RowFunction, compile_predicate, compile_row
 from planner.query import Merge, MergeAction, RowCheckKind
-from txn.types import Row, RowId
+from txn.base.types import Row, RowId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

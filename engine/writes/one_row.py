@@ -21,8 +21,8 @@ from engine.transaction.races import note_loss, note_rerun
 from engine.writes.returning import make_env
 from planner.evaluate import Env, Shared
 from txn.api import Transaction
-from txn.errors import Deadlock, SchemaChanged, WriteConflict
-from txn.types import RowId, ShardId, StoredRow
+from txn.base.errors import Deadlock, SchemaChanged, WriteConflict
+from txn.base.types import RowId, ShardId, StoredRow
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

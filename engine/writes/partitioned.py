@@ -46,7 +46,7 @@ from planner.evaluate import Env
 from planner.partitions.bounds import column_map
 from planner.partitions.changes import insert_into, row_checks_of
 from planner.query import Delete, Insert, Merge, RowCheck, RowCheckKind, Update
-from txn.types import Row, RowId, ShardId
+from txn.base.types import Row, RowId, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -38,7 +38,7 @@ from planner.catalog import RelationDef
 from planner.evaluate import Env
 from planner.partitions.bounds import ancestors
 from planner.query import Delete, Merge, Update
-from txn.types import Row, RowId, ShardId
+from txn.base.types import Row, RowId, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

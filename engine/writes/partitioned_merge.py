@@ -22,7 +22,7 @@ from engine.writes.row_ids import RowIds
 from pgwire.release import let_go
 from planner.evaluate import Env
 from planner.query import Merge
-from txn.types import Row, RowId, ShardId
+from txn.base.types import Row, RowId, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

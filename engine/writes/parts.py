@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from engine.writes.row_ids import RowIds
 from pgwire.give_way import paced
 from pgwire.release import let_go
-from txn.types import Row, ShardId
+from txn.base.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.constraints.effects import Change

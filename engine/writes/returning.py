@@ -24,7 +24,7 @@ from planner.catalog import RelationDef
 from planner.evaluate import Env, RowFunction, compile_row
 from planner.query import OutputColumn, Target, Var
 from planner.query.walk import walk
-from txn.types import Row, RowId
+from txn.base.types import Row, RowId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

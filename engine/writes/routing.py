@@ -12,7 +12,7 @@ from planner.catalog import RelationDef
 from planner.evaluate import Env, RowFunction, compile_expr
 from planner.information.definitions import reader_of
 from planner.partitions.rows import moved, place_of, slots_of
-from txn.types import Row
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

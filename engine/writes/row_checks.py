@@ -19,7 +19,7 @@ from planner.base.errors import SqlError
 from planner.catalog import RelationDef
 from planner.evaluate import Env, RowFunction, compile_expr
 from planner.query import RowCheck, RowCheckKind
-from txn.types import Row
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -30,7 +30,7 @@ from planner.partitions.rows import slots_of
 from planner.query import CTID, TABLEOID, Expr
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
-from txn.types import Row, ShardId
+from txn.base.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

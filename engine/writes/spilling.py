@@ -1,6 +1,6 @@
 """What a statement writes one row after another goes to parts now and then, so that it writes more rows than it may have in memory.
 
-    for row in rows: trigger ──> staged ──> ...         16 MB of staged rows ──> txn.spill ──> a part of the table
+    for row in rows: trigger ──> staged ──> ...         16 MB of staged rows ──> txn.transaction.spill ──> a part of the table
 
 Also what runs within the statement, functions of triggers above all, and in all tables: what is counted is the journal of the transaction. Where somebody
 else has a lock on a table its rows stay in memory, as many as the statement may have (53200 past that).
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import openly
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

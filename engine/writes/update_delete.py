@@ -44,7 +44,7 @@ from pgwire.release import let_go
 from planner.evaluate import Env
 from planner.evaluate.short import is_short
 from planner.query import Delete, Update
-from txn.types import Row, RowId
+from txn.base.types import Row, RowId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

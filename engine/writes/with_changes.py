@@ -32,7 +32,7 @@ from engine.writes.update_delete import run_delete, run_update
 from planner import query as q
 from planner import statements as st
 from planner.statements.classify import classify, returned_rows
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -4,7 +4,7 @@
 
 Items in this order (each operator behind its operands, left then right) need no recursion: ``fold`` goes through them with a
 stack. The value is bytes: what is compared is number of items, size, and the tree from its root as ``QTNodeCompare`` walks it;
-weights and prefix marks are not compared and come after it (kind ``tailed`` of ``txn.types``: the last four bytes count them).
+weights and prefix marks are not compared and come after it (kind ``tailed`` of ``txn.base.types``: the last four bytes count them).
 """
 
 from __future__ import annotations

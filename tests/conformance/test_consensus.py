@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.durable import CONSENSUS_KINDS, ConsensusOpener, consensus_opener_of, run
 from tests.support.postgres import postgres  # noqa: F401 - a fixture
-from txn.errors import Fenced
+from txn.base.errors import Fenced
 from txn.persist.location import Indeterminate, SequenceConflict
 
 

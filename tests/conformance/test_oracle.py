@@ -16,14 +16,14 @@ from tests.support.durable import (
     run,
 )
 from tests.support.postgres import postgres  # noqa: F401 - a fixture
-from txn import oracle as oracle_module
-from txn.errors import Fenced, OutOfSpace
-from txn.oracle import MAX_LEAP_MS, ORACLE_PREFIX, RESERVE_MS, DurableOracle, SteadyClock, bound_key
+from txn.base.errors import Fenced, OutOfSpace
+from txn.base.time import COUNTER_BITS, SystemRng, make_timestamp, timestamp_ms
+from txn.base.types import Timestamp
+from txn.log import oracle as oracle_module
+from txn.log.oracle import MAX_LEAP_MS, ORACLE_PREFIX, RESERVE_MS, DurableOracle, SteadyClock, bound_key
 from txn.persist.faulty import FaultRates, FaultyConsensus
 from txn.persist.location import Consensus, Indeterminate
 from txn.persist.memory import MemoryConsensus, MemoryDisk
-from txn.time import COUNTER_BITS, SystemRng, make_timestamp, timestamp_ms
-from txn.types import Timestamp
 
 
 @pytest.fixture(params=CONSENSUS_KINDS)

@@ -19,7 +19,7 @@ from planner.base.errors import SqlError
 from sqllogictest.client import ServerError
 from tests.support.fields import connect
 from tests.support.server import ServerProcess
-from txn.resident import private_bytes_of, resident_bytes
+from txn.base.resident import private_bytes_of, resident_bytes
 
 MB = 1 << 20
 

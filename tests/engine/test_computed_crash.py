@@ -10,8 +10,8 @@ import pytest
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.store import tear_away, tiny_limits
-from txn.coordinator import TxnOptions
 from txn.persist.memory import MemoryDisk
+from txn.transaction.coordinator import TxnOptions
 
 
 @pytest.mark.parametrize("seed", range(10))

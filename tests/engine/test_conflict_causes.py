@@ -15,7 +15,7 @@ import pytest
 import engine
 from engine.transaction.limits import KeepsChanging
 from tests.support.server import ServerProcess
-from txn.errors import Cause
+from txn.base.errors import Cause
 
 ROOT = Path(engine.__file__).parent.parent
 STATES = ("40001", "40P01")

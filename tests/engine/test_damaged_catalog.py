@@ -21,9 +21,9 @@ from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess
 from tests.support.store import tear_away
-from txn.coordinator import TxnOptions
-from txn.encode import decode_batch, shards_of
 from txn.persist.memory import MemoryDisk
+from txn.transaction.coordinator import TxnOptions
+from txn.values.encoding import decode_batch, shards_of
 
 EARLY: Final = (
     "CREATE TABLE early (a int PRIMARY KEY, b text); INSERT INTO early VALUES (1, 'x'); CREATE SEQUENCE counted; "

@@ -18,8 +18,8 @@ from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.proofs import sampled
 from tests.support.store import tear_away, tiny_limits
-from txn.coordinator import TxnOptions
 from txn.persist.memory import MemoryDisk
+from txn.transaction.coordinator import TxnOptions
 
 
 async def dump(database: Database) -> dict[str, object]:

@@ -10,7 +10,7 @@ import pytest
 from engine.database import Database
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
-from txn.errors import Fenced
+from txn.base.errors import Fenced
 from txn.persist.memory import MemoryDisk
 
 

@@ -9,7 +9,7 @@ import pytest
 from engine.executor import ExecContext
 from engine.reads.filters import TableFilters
 from tests.support.lowered import World
-from txn.types import Row, ShardId
+from txn.base.types import Row, ShardId
 
 
 class Writer:

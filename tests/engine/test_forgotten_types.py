@@ -25,9 +25,9 @@ from planner.types import facts as typefacts
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess
-from txn.coordinator import TxnOptions
+from txn.base.slices import at_once
 from txn.persist.memory import MemoryDisk
-from txn.slices import at_once
+from txn.transaction.coordinator import TxnOptions
 
 ROUNDS = 4
 KINDS = """

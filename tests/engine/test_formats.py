@@ -23,7 +23,7 @@ from engine.sources import offsets
 from engine.subscriptions import named
 from tests.formats.make import Rows, as_of, connect, events, rows_of
 from tests.support.server import ServerProcess
-from txn.errors import UnknownFormat
+from txn.base.errors import UnknownFormat
 
 FOLDER = Path(__file__).resolve().parents[1] / "formats"
 STORED = sorted(path.stem for path in FOLDER.glob("*.json"))

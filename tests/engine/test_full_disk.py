@@ -21,15 +21,15 @@ from sqllogictest.client import ServerError
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess
-from txn.coordinator import TxnOptions
-from txn.durable import DurableLog, StorageConfig
-from txn.errors import DataDirectoryInUse, OutOfSpace
-from txn.leadership import DirectoryLock
+from txn.base.errors import DataDirectoryInUse, OutOfSpace
+from txn.base.time import SystemClock, SystemIdGen, SystemRng
+from txn.log.durable import DurableLog, StorageConfig
+from txn.log.leadership import DirectoryLock
 from txn.persist import reserve as reserve_module
 from txn.persist import trouble
 from txn.persist.memory import MemoryDisk
 from txn.persist.reserve import NAME, SMALL_CHANGE_BYTES, STEPS, Reserve, make_way
-from txn.time import SystemClock, SystemIdGen, SystemRng
+from txn.transaction.coordinator import TxnOptions
 
 SIZE = 60_000
 

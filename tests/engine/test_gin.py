@@ -14,9 +14,9 @@ from tests.support.engine import Failed, Session, open_database
 from tests.support.fields import FieldsClient, connect
 from tests.support.server import ServerProcess
 from tests.support.store import tear_away, tiny_limits
-from txn.coordinator import TxnOptions
 from txn.persist.memory import MemoryDisk
-from txn.transaction import StoreTransaction
+from txn.transaction.coordinator import TxnOptions
+from txn.transaction.transaction import StoreTransaction
 
 
 @pytest.fixture

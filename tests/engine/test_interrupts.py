@@ -17,7 +17,7 @@ from pgwire.turns import Turns
 from planner.base.errors import SqlError
 from tests.support.durable import run
 from tests.support.store import SHARD, make_table, now, open_memory_store
-from txn.types import RowId
+from txn.base.types import RowId
 
 
 def interrupts() -> Interrupts:

@@ -20,7 +20,7 @@ from pgwire.client import NEED_DATA
 from pgwire.server import Server, ServerConfig
 from tests.support.engine import open_database
 from tests.support.sessions import Client
-from txn.errors import Fenced, TxnError
+from txn.base.errors import Fenced, TxnError
 from txn.persist.memory import MemoryDisk
 
 

@@ -19,7 +19,7 @@ import engine.constraints.foreign_key
 import engine.writes.many
 import engine.writes.spilling
 import engine.writes.update_delete
-import txn.spill
+import txn.transaction.spill
 from sqllogictest.client import Client, ServerError, Target
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
@@ -145,7 +145,7 @@ LIMITS: Final[list[tuple[Any, str, int]]] = [
     (engine.connection.spooled, "CHUNK_ROWS", 9),
     (engine.connection.spooled, "BUFFER_BYTES", 1),
     (engine.connection.spooled, "LISTED", 20),
-    (txn.spill, "TABLE_ROWS", 11),
+    (txn.transaction.spill, "TABLE_ROWS", 11),
 ]
 """What is many, made little."""
 
@@ -153,7 +153,7 @@ LIMITS: Final[list[tuple[Any, str, int]]] = [
 async def answers(folder: Path) -> dict[str, tuple[list[Answer], int]]:
     """Return what each statement of each script answers, and how many times rows were spilled in it."""
     spilled = 0
-    spill = txn.spill.spill
+    spill = txn.transaction.spill.spill
 
     async def counted(*args: Any) -> range:
         nonlocal spilled
@@ -162,7 +162,7 @@ async def answers(folder: Path) -> dict[str, tuple[list[Answer], int]]:
 
     found: dict[str, tuple[list[Answer], int]] = {}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(txn.spill, "spill", counted)
+        patched.setattr(txn.transaction.spill, "spill", counted)
         for module, name, value in LIMITS:
             patched.setattr(module, name, value)
         database = await open_database(MemoryDisk(), data_dir=str(folder))

@@ -25,8 +25,8 @@ from pgwire.give_way import give_way
 from planner.base.errors import SqlError
 from planner.base.large import METER, foresee, made
 from tests.support.engine import Failed, Session, open_database
+from txn.base.resident import resident_bytes
 from txn.persist.memory import MemoryDisk
-from txn.resident import resident_bytes
 
 MEMORY = 1 << 28  # as tests.support.engine has it
 SHARE = MemoryPlan.of(MEMORY).statement

@@ -11,10 +11,10 @@ from engine.transaction.outcomes import Outcomes
 from planner.base.errors import SqlError
 from tests.support.durable import run
 from tests.support.store import now, open_memory_store, spec
-from txn.coordinator import TxnOptions
+from txn.base.types import ShardId
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
-from txn.types import ShardId
+from txn.transaction.coordinator import TxnOptions
 
 OPTIONS = TxnOptions(retention_ms=10**9)
 

@@ -29,11 +29,13 @@ from engine.spark.errors import from_text
 from planner.base.errors import SqlError
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
-from txn.errors import DamagedFile, FileTrouble, OutOfSpace, StorageError, anew
-from txn.persist import blobfs, checksum, mapping, part, sidecar, trouble
-from txn.persist.blobfs import Files, LocalBlob
+from txn.base.errors import DamagedFile, FileTrouble, OutOfSpace, StorageError, anew
+from txn.persist import checksum, mapping, trouble
+from txn.persist.blobs import files as blobfs
+from txn.persist.blobs.files import Files, LocalBlob
 from txn.persist.location import Indeterminate
 from txn.persist.memory import MemoryDisk
+from txn.persist.parts import part, sidecar
 from txn.persist.regular import NotRegularFile
 from txn.wal.read import DamagedLog
 

@@ -12,9 +12,9 @@ from engine.catalog.state import CatalogSnapshot
 from engine.index import computed_keys
 from engine.reads.by_text import ByText
 from tests.support.engine import Failed, Session, open_database
-from txn.coordinator import TxnOptions
+from txn.base.slices import at_once
 from txn.persist.memory import MemoryDisk
-from txn.slices import at_once
+from txn.transaction.coordinator import TxnOptions
 
 
 def test_what_is_heavy_makes_others_go() -> None:

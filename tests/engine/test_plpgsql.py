@@ -12,7 +12,7 @@ from engine.plpgsql import raising
 from planner.base.errors import SqlError
 from sqllogictest.client import ServerError
 from tests.support.server import ServerProcess
-from txn.errors import Deadlock, SchemaChanged, WriteConflict
+from txn.base.errors import Deadlock, SchemaChanged, WriteConflict
 
 
 def test_a_notice_has_the_fields_of_raise_and_its_context(server: ServerProcess) -> None:

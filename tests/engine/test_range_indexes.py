@@ -14,7 +14,7 @@ from tests.support.engine import Session, open_database
 from tests.support.fields import FieldsClient, connect
 from tests.support.server import ServerProcess
 from txn.persist.memory import MemoryDisk
-from txn.transaction import StoreTransaction
+from txn.transaction.transaction import StoreTransaction
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from planner.facts import INT8
 from sqllogictest.client import ServerError
 from tests.support.engine import Session, open_database
 from tests.support.server import ServerProcess
-from txn.errors import OutOfSpace
+from txn.base.errors import OutOfSpace
+from txn.base.types import RowId
 from txn.persist.memory import MemoryDisk
-from txn.types import RowId
 
 
 @s.composite

@@ -12,7 +12,7 @@ import pytest
 from engine.database import Database
 from pgwire import messages as m
 from tests.support.sessions import Client, opened
-from txn.errors import OutOfSpace
+from txn.base.errors import OutOfSpace
 
 
 def insert(key: int) -> tuple[m.FrontendMessage, ...]:

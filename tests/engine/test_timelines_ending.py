@@ -12,9 +12,9 @@ from engine.subscriptions.named import SHARD
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.store import now, settle, tear_away
-from txn.errors import TxnError
+from txn.base.errors import TxnError
+from txn.base.types import Timestamp
 from txn.persist.memory import MemoryDisk
-from txn.types import Timestamp
 
 MAKE = "CREATE TIMELINE side; CREATE TABLE there (id int PRIMARY KEY) WITH (timeline = side)"
 REMOVE = "DROP TABLE there; DROP TIMELINE side"

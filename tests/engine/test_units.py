@@ -24,9 +24,9 @@ from pgwire.errors import ErrorReport
 from planner.base.errors import SqlError
 from planner.catalog import TypeDef
 from tests.support.catalog import MemoryCatalog
-from txn import errors as txn_errors
+from txn.base import errors as txn_errors
+from txn.base.types import IndexId, RowId, ShardId, Timestamp
 from txn.persist.location import StoreUnavailable
-from txn.types import IndexId, RowId, ShardId, Timestamp
 
 # --- settings -----------------------------------------------------------------------------------
 

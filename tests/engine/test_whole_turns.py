@@ -14,7 +14,7 @@ from pgwire.give_way import TurnBroken, bounded, give_way
 from sqllogictest.client import ServerError
 from tests.support.fields import connect
 from tests.support.server import ServerProcess
-from txn.transaction import StoreTransaction
+from txn.transaction.transaction import StoreTransaction
 
 
 def test_the_list_is_the_documents() -> None:
@@ -38,7 +38,7 @@ def test_each_step_of_an_operation_is_a_turn() -> None:
         busy = 0
 
     self: Any = type("Txn", (), {"life": Life, "scans": None})()
-    from txn.lifetime import ACTIVE
+    from txn.transaction.lifetime import ACTIVE
 
     Life.state = ACTIVE  # type: ignore[attr-defined]
     with pytest.raises(TurnBroken):

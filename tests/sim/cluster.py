@@ -18,14 +18,14 @@ from dataclasses import dataclass
 
 from tests.sim.loop import Process, ProcessDied, SimLoop
 from tests.sim.stores import Outside, SimBlob, SimClock, SimConsensus
-from txn.coordinator import TxnOptions
-from txn.durable import DurableLog
-from txn.errors import MissingFile, TxnError
-from txn.leadership import take_leadership
-from txn.lease import LeaseOptions
+from txn.base.errors import MissingFile, TxnError
+from txn.base.time import SequentialIdGen
+from txn.log.durable import DurableLog
+from txn.log.leadership import take_leadership
+from txn.log.lease import LeaseOptions
 from txn.persist.location import Offload, inline
 from txn.store import ShardStore, start_store
-from txn.time import SequentialIdGen
+from txn.transaction.coordinator import TxnOptions
 
 
 class NotLeader(Exception):

@@ -17,31 +17,31 @@ from unittest import mock
 
 import msgspec
 
-import txn.coordinator
 import txn.locks.mode
 import txn.locks.table
 import txn.locks.validate
-import txn.next_key
-import txn.promotion
-import txn.transaction
-import txn.writes
+import txn.transaction.coordinator
+import txn.transaction.next_key
+import txn.transaction.promotion
+import txn.transaction.transaction
+import txn.transaction.writes
 from tests.sim import plants
 from tests.sim.checker.feeds import NAMES as OF_FEEDS
 from tests.sim.run import Result, run_seed
-from txn.coordinator import Coordinator
-from txn.errors import OutOfSpace
-from txn.group_commit import Committer
-from txn.holds import HoldRegistry
-from txn.lease import Lease
+from txn.base.errors import OutOfSpace
+from txn.base.types import Timestamp
 from txn.locks.mode import IX, NAMES, S, X
 from txn.locks.policy import Detect
 from txn.locks.table import LockTable
+from txn.log.group_commit import Committer
+from txn.log.holds import HoldRegistry
+from txn.log.lease import Lease
+from txn.log.oracle import DurableOracle
 from txn.mvcc.generation import Generation
-from txn.oracle import DurableOracle
 from txn.persist.memory import MemoryBlob, MemoryConsensus
-from txn.read_set import ReadSet
-from txn.transaction import StoreTransaction
-from txn.types import Timestamp
+from txn.transaction.coordinator import Coordinator
+from txn.transaction.read_set import ReadSet
+from txn.transaction.transaction import StoreTransaction
 from txn.wal.read import Uncovered
 from txn.wal.txns import TxnsLog
 
@@ -113,18 +113,18 @@ def _gap_ignored() -> AbstractContextManager[Any]:
         if wait is not None:
             yield wait
 
-    return mock.patch.object(txn.writes, "lock_new_key", careless)
+    return mock.patch.object(txn.transaction.writes, "lock_new_key", careless)
 
 
 def _nothing_beyond() -> AbstractContextManager[Any]:
     """A range read locks the keys it meets, not the first one beyond."""
-    traverse = txn.next_key.traverse
+    traverse = txn.transaction.next_key.traverse
 
     def short(*args: Any, **more: Any) -> Any:
         met = traverse(*args, **more)
         return met and met._replace(boundaries=met.boundaries[:-1])
 
-    return mock.patch.object(txn.next_key, "traverse", short)
+    return mock.patch.object(txn.transaction.next_key, "traverse", short)
 
 
 def _release_early() -> AbstractContextManager[Any]:
@@ -167,8 +167,8 @@ def _half_way() -> AbstractContextManager[Any]:
 def _forgotten_reservation() -> Iterator[None]:
     """A restart begins at the clock, whatever was reserved or committed before."""
     with (
-        mock.patch("txn.oracle.unseal_number", return_value=Timestamp(0)),
-        mock.patch("txn.durable._log_upper", _nothing),
+        mock.patch("txn.log.oracle.unseal_number", return_value=Timestamp(0)),
+        mock.patch("txn.log.durable._log_upper", _nothing),
     ):
         yield
 
@@ -302,15 +302,15 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "gap": Mutation("next-key rule (D52, D54)", "an insert does not look at the range it goes to", _gap_ignored, SKEW),
     "beyond": Mutation("next-key rule (D53)", "a range read does not lock the next key", _nothing_beyond, SKEW),
     "scans": Mutation("scan validation (transactions.md)", "scans are not compared with later commits",
-                      _replace(txn.coordinator, "notice", lambda *args: None), (*SKEW, *LOST)),
+                      _replace(txn.transaction.coordinator, "notice", lambda *args: None), (*SKEW, *LOST)),
     "scans in batch": Mutation("scan validation (transactions.md)", "scans are not compared within a batch", _replace(
         Committer, "forming", lambda self: ()), (*SKEW, *LOST)),
     "promotion": Mutation("promotion check (transactions.md)", "what was read is locked, not compared", _replace(
         ReadSet, "check", lambda self, core, read_ts: None), (*SKEW, *LOST, "non-repeatable read")),
     "renewal": Mutation("renewal (transactions.md)", "a transaction goes on in the present whatever it has read", _replace(
-        txn.promotion, "is_current", lambda txn: True), (*SKEW, *LOST)),
+        txn.transaction.promotion, "is_current", lambda txn: True), (*SKEW, *LOST)),
     "schema check": Mutation("schema versions (D77)", "promotion does not compare schemas", _replace(
-        txn.promotion, "check_schemas", lambda txn: None), (*SKEW, *LOST, "")),
+        txn.transaction.promotion, "check_schemas", lambda txn: None), (*SKEW, *LOST, "")),
     "early release": Mutation("locks until durable (D39)", "locks go when the commit is queued", _release_early, (*LOST, "")),
     "read_ts": Mutation("oracle (A27)", "read_ts covers what is not applied yet", _readable_too_soon, (*LOST, "")),
     "half-way": Mutation("turns (pgwire.md)", "readers go first where a commit is half done", _half_way, (*LOST, "")),

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from tests.sim.checker.history import Op
 from tests.sim.session import Session, now
 from tests.sim.tables import BY_V, NAMES, PK, REFS, content
-from txn.errors import DuplicateKey
-from txn.types import KeyRange, StoredRow
+from txn.base.errors import DuplicateKey
+from txn.base.types import KeyRange, StoredRow
 
 
 async def names(s: Session) -> None:

@@ -11,17 +11,17 @@ from unittest import mock
 
 import msgspec
 
-import txn.scan_watch
+import txn.transaction.scan_watch
 import txn.wal.subscribe
-from txn.group_commit import Committer
+from txn.base.records import WriteSet
+from txn.base.types import Timestamp
 from txn.locks.mode import IS
 from txn.locks.table import LockTable
+from txn.log.group_commit import Committer
+from txn.log.oracle import DurableOracle, TimestampOracle
 from txn.mvcc.generation import Generation
 from txn.mvcc.index import BuildingIndex, HotIndex
 from txn.mvcc.version import INFINITY
-from txn.oracle import DurableOracle, TimestampOracle
-from txn.records import WriteSet
-from txn.types import Timestamp
 from txn.wal.changes import Window
 from txn.wal.feed import Feed
 from txn.wal.subscribe import Changes, Subscription
@@ -130,9 +130,9 @@ def claimed_in_the_past() -> AbstractContextManager[Any]:
 
 def staged_is_current() -> AbstractContextManager[Any]:
     """What a large commit replaces is looked for after it has been replaced."""
-    images_of = txn.scan_watch.images_of
+    images_of = txn.transaction.scan_watch.images_of
     return mock.patch.object(
-        txn.scan_watch,
+        txn.transaction.scan_watch,
         "images_of",
         lambda generation, op, kept, _before: images_of(generation, op, kept, INFINITY),
     )

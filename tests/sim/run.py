@@ -34,8 +34,7 @@ from tests.sim.subscribers import Subscriber
 from tests.sim.tables import BANK, CELLS, DDL, LISTS, NAME_OF, OPENING, PK, TIDE, TIDES, spec
 from tests.sim.workloads import BODIES, final, final_tide, tide
 from tests.support.store import tiny_limits
-from txn.coordinator import TxnOptions
-from txn.errors import (
+from txn.base.errors import (
     CommitUnknown,
     DeadlineExceeded,
     Deadlock,
@@ -49,9 +48,10 @@ from txn.errors import (
     WaitCancelled,
     WriteConflict,
 )
+from txn.base.types import Timestamp
+from txn.log.timeline import DEFAULT_TIMELINE
 from txn.store import ShardStore
-from txn.timeline import DEFAULT_TIMELINE
-from txn.types import Timestamp
+from txn.transaction.coordinator import TxnOptions
 
 TRANSACTIONS = 200
 REFUSED = (

@@ -8,8 +8,8 @@ import dataclasses
 from tests.sim.checker.history import Op
 from tests.sim.session import GivenUp, Session, now
 from tests.sim.tables import CELLS, DDL, EVENTS, EXTRA, LISTS, NAME_OF, PK, REFS, extra, parse
-from txn.index_build import IndexBuild
-from txn.types import IndexId, KeyRange, PhysicalType, ShardColumn, ShardId, ShardIndex, StoredRow
+from txn.base.types import IndexId, KeyRange, PhysicalType, ShardColumn, ShardId, ShardIndex, StoredRow
+from txn.transaction.index_build import IndexBuild
 
 
 async def ddl(s: Session) -> None:

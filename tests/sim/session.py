@@ -24,11 +24,11 @@ from tests.sim.tables import (
     parse,
 )
 from tests.support.store import snapshot_rows
-from txn.errors import TxnError
+from txn.base.errors import TxnError
+from txn.base.types import IndexId, KeyRange, Row, ShardId, StoredRow
 from txn.locks.mode import RowLock
 from txn.store import ShardStore
-from txn.transaction import StoreTransaction
-from txn.types import IndexId, KeyRange, Row, ShardId, StoredRow
+from txn.transaction.transaction import StoreTransaction
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from tests.sim.loop import SimLoop
-from txn.errors import OutOfSpace
+from txn.base.errors import OutOfSpace
 from txn.persist.faulty import FaultRates, FaultyBlob, FaultyConsensus
 from txn.persist.location import Indeterminate
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk

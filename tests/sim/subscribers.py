@@ -23,10 +23,10 @@ from tests.sim.loop import ProcessDied
 from tests.sim.recorder import Record
 from tests.sim.session import now
 from tests.sim.tables import BANK, CELLS, DDL, EVENTS, LISTS, NAMES, OPENING, REFS, Sizes, facts, families
-from txn.errors import MissingFile, ReadBelowSince, SubscriptionEnded, SubscriptionLapsed, TxnError
+from txn.base.errors import MissingFile, ReadBelowSince, SubscriptionEnded, SubscriptionLapsed, TxnError
+from txn.base.types import ShardId, Timestamp
+from txn.log.timeline import DEFAULT_TIMELINE
 from txn.store import ShardStore
-from txn.timeline import DEFAULT_TIMELINE
-from txn.types import ShardId, Timestamp
 from txn.wal.subscribe import Changes, Subscription
 from txn.wal.subscribe import Event as Delivered
 

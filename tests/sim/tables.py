@@ -21,8 +21,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from txn.timeline import DEFAULT_TIMELINE
-from txn.types import IndexId, PhysicalType, Row, ShardColumn, ShardId, ShardIndex, ShardSpec
+from txn.base.types import IndexId, PhysicalType, Row, ShardColumn, ShardId, ShardIndex, ShardSpec
+from txn.log.timeline import DEFAULT_TIMELINE
 
 LISTS, CELLS, BANK, EVENTS, NAMES, DDL, REFS, TIDE = (ShardId(n) for n in range(1, 9))
 NAME_OF = {

@@ -35,9 +35,9 @@ from tests.sim.schemas import build, check_indexes, ddl, ddl_rows
 from tests.sim.session import Session, now
 from tests.sim.tables import BANK, BY_V, CELLS, EVENTS, LISTS, OPENING, PK, TIDE, families
 from txn.api import RowWait
-from txn.errors import DuplicateKey
+from txn.base.errors import DuplicateKey
+from txn.base.types import KeyRange, Row, ShardId, StoredRow
 from txn.locks.mode import RowLock
-from txn.types import KeyRange, Row, ShardId, StoredRow
 
 Body = Callable[[Session], Awaitable[None]]
 

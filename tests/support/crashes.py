@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows, tear_away
-from txn.errors import TxnError
+from txn.base.errors import TxnError
+from txn.base.types import KeyRange
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
-from txn.types import KeyRange
 
 State: TypeAlias = dict[int, tuple[Any, ...]]
 """Rows by their key."""

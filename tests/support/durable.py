@@ -11,18 +11,9 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.support.postgres import fresh_schema, url_of
-from txn.persist.blobfs import LocalBlob
-from txn.persist.faulty import FaultRates, FaultyBlob, FaultyConsensus
-from txn.persist.file_cache import FileCache
-from txn.persist.location import Blob, Consensus, inline
-from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
-from txn.persist.object_url import parse_object_url
-from txn.persist.objects import ObjectBlob, open_filesystem
-from txn.persist.postgres import PostgresConsensus
-from txn.persist.sqlite import SqliteConsensus
-from txn.records import RowOp, ShardWrites, WriteSet
-from txn.time import SystemRng
-from txn.types import (
+from txn.base.records import RowOp, ShardWrites, WriteSet
+from txn.base.time import SystemRng
+from txn.base.types import (
     IndexId,
     PhysicalType,
     Row,
@@ -34,6 +25,15 @@ from txn.types import (
     Timestamp,
     TxnId,
 )
+from txn.persist.blobs.file_cache import FileCache
+from txn.persist.blobs.files import LocalBlob
+from txn.persist.blobs.object_url import parse_object_url
+from txn.persist.blobs.objects import ObjectBlob, open_filesystem
+from txn.persist.faulty import FaultRates, FaultyBlob, FaultyConsensus
+from txn.persist.location import Blob, Consensus, inline
+from txn.persist.logs.postgres import PostgresConsensus
+from txn.persist.logs.sqlite import SqliteConsensus
+from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 
 T = TypeVar("T")
 START_MS = 1_700_000_000_000

@@ -19,8 +19,8 @@ from engine.loop import strands
 from pgwire import give_way
 from pgwire.errors import ErrorReport
 from tests.support.store import open_memory_store
-from txn.coordinator import TxnOptions
 from txn.persist.memory import MemoryDisk
+from txn.transaction.coordinator import TxnOptions
 
 Rows = list[tuple[str | None, ...]]
 

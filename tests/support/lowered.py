@@ -28,9 +28,9 @@ from planner.types import SqlType
 from tests.support.catalog import MemoryCatalog
 from tests.support.postgres import fresh_schema
 from txn.api import Predicate
-from txn.columns import rows_to_table
-from txn.exact import exact_columns
-from txn.types import PartRef, ShardId, Snapshot, SnapshotPart, Timestamp
+from txn.base.types import PartRef, ShardId, Snapshot, SnapshotPart, Timestamp
+from txn.values.columns import rows_to_table
+from txn.values.exact import exact_columns
 
 
 class _Transaction:

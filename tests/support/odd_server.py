@@ -43,17 +43,17 @@ def _set_clock(path: Path) -> None:
 def _small_limits() -> None:
     import engine.writes.dml
     import engine.writes.update_delete
-    import txn.compaction
-    import txn.coordinator
-    import txn.group_commit
-    import txn.journal
-    import txn.writes
+    import txn.log.group_commit
+    import txn.mvcc.compaction
+    import txn.transaction.coordinator
+    import txn.transaction.journal
+    import txn.transaction.writes
 
-    txn.writes.PREPARE_ROWS = txn.journal.UNDO_ROWS = 200
-    txn.compaction.FANOUT = 3
-    txn.group_commit.SPILL_BYTES = 64 << 10
+    txn.transaction.writes.PREPARE_ROWS = txn.transaction.journal.UNDO_ROWS = 200
+    txn.mvcc.compaction.FANOUT = 3
+    txn.log.group_commit.SPILL_BYTES = 64 << 10
     engine.writes.dml.BULK_ROWS = engine.writes.update_delete.BULK_ROWS = 2_000
-    options = txn.coordinator.TxnOptions
+    options = txn.transaction.coordinator.TxnOptions
     small = {"history_versions": 300, "hot_rows_total": 6_000, "log_bytes": 256 << 10, "part_bytes": 4 << 20}
     original = options.__init__
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from txn.columns import flatten_list
-from txn.types import PhysicalType, bounded
+from txn.base.types import PhysicalType, bounded
+from txn.values.columns import flatten_list
 
 P = PhysicalType
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from pyarrow.fs import FileType
 
-from txn.persist.file_cache import FileCache
+from txn.persist.blobs.file_cache import FileCache
+from txn.persist.blobs.object_url import parse_object_url
+from txn.persist.blobs.objects import ObjectBlob
 from txn.persist.location import inline
-from txn.persist.object_url import parse_object_url
-from txn.persist.objects import ObjectBlob
 
 
 class _Info:

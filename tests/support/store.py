@@ -10,16 +10,11 @@ from unittest import mock
 
 import pyarrow.parquet as pq
 
-import txn.compaction
+import txn.mvcc.compaction
 import txn.mvcc.hotlog
-import txn.snapshot
-from txn.coordinator import TxnOptions
-from txn.durable import DurableLog
-from txn.persist.location import inline
-from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
-from txn.store import ShardStore, start_store
-from txn.time import Clock, SequentialIdGen
-from txn.types import (
+import txn.transaction.snapshot
+from txn.base.time import Clock, SequentialIdGen
+from txn.base.types import (
     IndexId,
     PhysicalType,
     ShardColumn,
@@ -29,6 +24,11 @@ from txn.types import (
     Snapshot,
     Timestamp,
 )
+from txn.log.durable import DurableLog
+from txn.persist.location import inline
+from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
+from txn.store import ShardStore, start_store
+from txn.transaction.coordinator import TxnOptions
 
 T = TypeVar("T")
 
@@ -155,7 +155,7 @@ def tiny_limits() -> Iterator[None]:
     """Segments of 8 rows, merges of 2 parts, chunks of 3 rows: every boundary is met in small tests."""
     with (
         mock.patch.object(txn.mvcc.hotlog, "SEGMENT_ROWS", 8),
-        mock.patch.object(txn.compaction, "FANOUT", 3),
-        mock.patch.object(txn.snapshot, "CHUNK_ROWS", 3),
+        mock.patch.object(txn.mvcc.compaction, "FANOUT", 3),
+        mock.patch.object(txn.transaction.snapshot, "CHUNK_ROWS", 3),
     ):
         yield

@@ -19,9 +19,9 @@ from tests.support.store import (
     spec,
     tiny_limits,
 )
-from txn import flush
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
+from txn.upkeep import flush
 
 FANOUT = 3  # tiny_limits
 STEPS = 18

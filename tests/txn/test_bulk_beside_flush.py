@@ -12,9 +12,9 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store
-from txn import bulk
-from txn.errors import DuplicateKey
+from txn.base.errors import DuplicateKey
 from txn.persist.memory import MemoryDisk
+from txn.transaction import bulk
 
 
 def test_a_flush_during_a_load_hides_no_duplicate() -> None:

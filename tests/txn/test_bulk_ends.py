@@ -26,15 +26,15 @@ from tests.support.store import (
     tear_away,
     tiny_limits,
 )
-from txn import flush_job
-from txn.coordinator import TxnOptions
-from txn.encode import decode_entry
-from txn.errors import DuplicateKey, TxnError, WriteConflict
+from txn.base.errors import DuplicateKey, TxnError, WriteConflict
+from txn.base.types import KeyRange, Timestamp
 from txn.mvcc import parts as parts_module
 from txn.persist.memory import MemoryDisk
-from txn.persist.part import Part
+from txn.persist.parts.part import Part
 from txn.store import ShardStore
-from txn.types import KeyRange, Timestamp
+from txn.transaction.coordinator import TxnOptions
+from txn.upkeep import flush_job
+from txn.values.encoding import decode_entry
 
 Row = tuple[int, int, str]
 START = [(k, 0, f"r{k}") for k in range(24)]

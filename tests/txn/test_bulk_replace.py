@@ -10,9 +10,9 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows
-from txn.errors import DuplicateKey, WriteConflict
+from txn.base.errors import DuplicateKey, WriteConflict
+from txn.base.types import KeyRange
 from txn.persist.memory import MemoryDisk
-from txn.types import KeyRange
 
 Rows = Sequence[tuple[Any, ...]]
 V = frozenset((2,))

@@ -10,14 +10,14 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import SHARD, StepClock, make_table, now, open_memory_store
-from txn.coordinator import Coordinator
-from txn.durable import DurableLog
-from txn.errors import TxnError
+from txn.base.errors import TxnError
+from txn.base.time import SequentialIdGen
+from txn.base.types import Timestamp
+from txn.log.durable import DurableLog
 from txn.persist.location import inline
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 from txn.store import start_store
-from txn.time import SequentialIdGen
-from txn.types import Timestamp
+from txn.transaction.coordinator import Coordinator
 
 
 @pytest.mark.parametrize("turns", range(0, 40, 2))
@@ -43,7 +43,7 @@ def test_close_beside_a_flush_is_orderly(turns: int) -> None:
         txn.rollback()
         await store.close()
 
-    with mock.patch("txn.group_commit.SPILL_BYTES", 60), mock.patch("txn.wal.apply._MIN_TRIM", 1):
+    with mock.patch("txn.log.group_commit.SPILL_BYTES", 60), mock.patch("txn.wal.apply._MIN_TRIM", 1):
         run(go)
 
 

@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from txn.compaction import FANOUT, Size, Written, choose, level, worth_a_job, write_bound
+from txn.mvcc.compaction import FANOUT, Size, Written, choose, level, worth_a_job, write_bound
 
 
 class Table:

@@ -21,10 +21,10 @@ from tests.support.store import (
     open_memory_store,
     tiny_limits,
 )
-from txn.errors import TxnError
+from txn.base.errors import TxnError
 from txn.persist.location import Indeterminate
 from txn.persist.memory import MemoryDisk
-from txn.persist.part import part_of_blob
+from txn.persist.parts.part import part_of_blob
 from txn.store import ShardStore
 
 
@@ -172,7 +172,7 @@ def test_a_crash_at_any_step_of_upkeep_leaves_no_file_that_nothing_names(every: 
     with (
         tiny_limits(),
         mock.patch("txn.wal.txns._RETRY_S", 0.0001),
-        mock.patch("txn.flush.RETRY_S", 0.001),
+        mock.patch("txn.upkeep.flush.RETRY_S", 0.001),
         log_level("txn", logging.CRITICAL),
     ):
         run(go)

@@ -10,12 +10,12 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, spec
-from txn.encode import decode_batch, shards_of
-from txn.errors import DamagedEntry, DamagedFile
+from txn.base.errors import DamagedEntry, DamagedFile
+from txn.base.types import KeyRange, ShardId
 from txn.mvcc.generation import StoreCorrupted
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
-from txn.types import KeyRange, ShardId
+from txn.values.encoding import decode_batch, shards_of
 
 OTHER = ShardId(2)
 ROWS = [(k, k % 3, f"text {k}") for k in range(300)]

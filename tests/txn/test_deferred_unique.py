@@ -6,9 +6,9 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, at_once, make_table, must_wait, now, open_memory_store, settle
-from txn.errors import DuplicateKey
+from txn.base.errors import DuplicateKey
+from txn.base.types import KeyRange
 from txn.store import ShardStore
-from txn.types import KeyRange
 
 
 async def _store() -> ShardStore:

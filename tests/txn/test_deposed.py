@@ -16,13 +16,13 @@ from tests.support.proofs import sampled
 from tests.support.store import SHARD, StepClock, make_table, now, open_memory_store, tiny_limits
 from tests.txn.test_crash import State, content, work
 from tests.txn.test_schema import BY_T, batches, with_index
-from txn.durable import DurableLog
-from txn.errors import Fenced, MissingFile
+from txn.base.errors import Fenced, MissingFile
+from txn.base.time import SequentialIdGen
+from txn.log.durable import DurableLog
 from txn.persist.location import inline
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
-from txn.persist.part import sidecar_name
+from txn.persist.parts.part import sidecar_name
 from txn.store import ShardStore, start_store
-from txn.time import SequentialIdGen
 
 
 class Gate:

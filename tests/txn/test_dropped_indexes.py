@@ -23,9 +23,9 @@ from tests.support.store import (
     spec,
     tiny_limits,
 )
+from txn.base.types import KeyRange
 from txn.mvcc.generation import Generation
 from txn.store import ShardStore
-from txn.types import KeyRange
 
 
 async def drop_index(store: ShardStore) -> Any:

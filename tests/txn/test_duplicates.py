@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from txn import duplicates
-from txn.columns import column_arrays
-from txn.duplicates import Run, first_duplicate
-from txn.keycodec import KeyCodec
+from txn.base.types import IndexId, PhysicalType, ShardColumn, ShardIndex
 from txn.persist.checksum import write_blocks
-from txn.persist.sidecar import KeySidecar, build_key_sidecar
-from txn.types import IndexId, PhysicalType, ShardColumn, ShardIndex
+from txn.persist.parts.sidecar import KeySidecar, build_key_sidecar
+from txn.transaction import duplicates
+from txn.transaction.duplicates import Run, first_duplicate
+from txn.values.columns import column_arrays
+from txn.values.keycodec import KeyCodec
 
 INT = PhysicalType(kind="int64")
 TEXT = PhysicalType(kind="text")

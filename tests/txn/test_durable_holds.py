@@ -11,12 +11,12 @@ from tests.support.durable import run
 from tests.support.proofs import sampled
 from tests.support.store import INT, SHARD, StepClock, make_table, now, open_memory_store, spec, tear_away
 from tests.txn.test_subscribe import OTHER, Mirror, change, load, small_pieces, table
-from txn.coordinator import TxnOptions
-from txn.errors import ReadBelowSince, SubscriptionEnded
-from txn.holds import Hold
+from txn.base.errors import ReadBelowSince, SubscriptionEnded
+from txn.base.types import ShardColumn, ShardId, Timestamp
+from txn.log.holds import Hold
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
-from txn.types import ShardColumn, ShardId, Timestamp
+from txn.transaction.coordinator import TxnOptions
 from txn.wal.subscribe import Progress
 
 HELD = TxnOptions(hold_at_start=True, hot_rows=15)

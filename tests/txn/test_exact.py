@@ -16,16 +16,8 @@ from hypothesis import strategies as st
 
 from tests.support.physical import P, same, values
 from tests.txn.durable.test_encode import batch_of, row_write
-from txn.columns import RowPlan, column_arrays, joined, rows_to_table, table_rows, to_arrow
-from txn.encode import decode_batch, disk_value, encode_batch, is_short
-from txn.exact import alike, exact_columns, fits, has_exact, pieces_of, plain_type, settled, table_of
-from txn.keycodec import KeyCodec
-from txn.persist.blobfs import LocalBlob
-from txn.persist.location import inline
-from txn.persist.part_write import write_part
-from txn.persist.salvage import examine
-from txn.records import ShardWrites, WriteSet
-from txn.types import (
+from txn.base.records import ShardWrites, WriteSet
+from txn.base.types import (
     IndexId,
     PhysicalType,
     ShardColumn,
@@ -35,6 +27,14 @@ from txn.types import (
     Timestamp,
     TxnId,
 )
+from txn.persist.blobs.files import LocalBlob
+from txn.persist.location import inline
+from txn.persist.parts.salvage import examine
+from txn.persist.parts.write import write_part
+from txn.values.columns import RowPlan, column_arrays, joined, rows_to_table, table_rows, to_arrow
+from txn.values.encoding import decode_batch, disk_value, encode_batch, is_short
+from txn.values.exact import alike, exact_columns, fits, has_exact, pieces_of, plain_type, settled, table_of
+from txn.values.keycodec import KeyCodec
 
 NAN = Decimal("NaN")
 TEN = P(kind="decimal", precision=10, scale=2)

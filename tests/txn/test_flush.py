@@ -19,9 +19,9 @@ from tests.support.store import (
     snapshot_rows,
     tiny_limits,
 )
+from txn.base.types import KeyRange
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
-from txn.types import KeyRange
 
 State = dict[int, tuple[int, int, str]]
 

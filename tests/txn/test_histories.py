@@ -26,10 +26,10 @@ from tests.support.store import (
     snapshot_rows,
     tiny_limits,
 )
-from txn.coordinator import TxnOptions
-from txn.errors import Deadlock, DuplicateKey, LockNotAvailable, WriteConflict
+from txn.base.errors import Deadlock, DuplicateKey, LockNotAvailable, WriteConflict
+from txn.base.types import KeyRange
 from txn.store import ShardStore
-from txn.types import KeyRange
+from txn.transaction.coordinator import TxnOptions
 
 KEYS = 8
 State = dict[int, tuple[int, int, str]]

@@ -1,4 +1,4 @@
-"""A flush takes superseded versions out of memory: what promotion has to know of them is not lost (txn.scan_watch).
+"""A flush takes superseded versions out of memory: what promotion has to know of them is not lost (txn.transaction.scan_watch).
 
 scan at 10 ── row of a part deleted at 20 ── flush with history at 30 ── promotion: the deletion is still a conflict
 """
@@ -13,11 +13,11 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import SHARD, make_table, now, open_memory_store, settle, spec
-from txn import coordinator
-from txn.errors import WriteConflict
+from txn.base.errors import WriteConflict
+from txn.base.types import RowId, ShardId
 from txn.mvcc.generation import Generation
 from txn.store import ShardStore
-from txn.types import RowId, ShardId
+from txn.transaction import coordinator
 
 OTHER = ShardId(2)
 

@@ -6,12 +6,12 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import make_table, now, open_memory_store, spec
-from txn.coordinator import TxnOptions
-from txn.errors import ReadBelowSince
-from txn.history_limit import CHANGE_BYTES
+from txn.base.errors import ReadBelowSince
+from txn.base.slices import at_once
+from txn.base.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec, Timestamp
+from txn.log.history_limit import CHANGE_BYTES
 from txn.mvcc.generation import ELEMENT_BYTES, ENTRY_BYTES
-from txn.slices import at_once
-from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec, Timestamp
+from txn.transaction.coordinator import TxnOptions
 
 MOST = 10
 

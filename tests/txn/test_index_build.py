@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-import txn.index_build as index_build
+import txn.transaction.index_build as index_build
 from tests.support.durable import run
 from tests.support.store import (
     BY_K,
@@ -23,13 +23,13 @@ from tests.support.store import (
     tear_away,
     tiny_limits,
 )
-from txn import group_commit
-from txn.errors import DuplicateKey, SchemaChanged, TxnError
+from txn.base.errors import DuplicateKey, SchemaChanged, TxnError
+from txn.base.types import IndexId, KeyRange, ShardColumn, ShardIndex, ShardSpec
+from txn.log import group_commit
 from txn.mvcc import applying
 from txn.mvcc.index import BuildingIndex
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
-from txn.types import IndexId, KeyRange, ShardColumn, ShardIndex, ShardSpec
 
 BY_T = IndexId(12)
 KEYS = 24

@@ -21,8 +21,7 @@ from tests.support.store import (
     settle,
     spec,
 )
-from txn.coordinator import TxnOptions
-from txn.errors import (
+from txn.base.errors import (
     DeadlineExceeded,
     Deadlock,
     DuplicateKey,
@@ -34,8 +33,9 @@ from txn.errors import (
     WaitCancelled,
     WriteConflict,
 )
+from txn.base.types import KeyRange, ShardId, StoredRow, Timestamp
 from txn.store import ShardStore
-from txn.types import KeyRange, ShardId, StoredRow, Timestamp
+from txn.transaction.coordinator import TxnOptions
 
 Body = Callable[[ShardStore], Coroutine[Any, Any, None]]
 

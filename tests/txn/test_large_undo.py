@@ -1,4 +1,4 @@
-"""Rollbacks of many rows, whole or to a savepoint: in slices, and nothing of what was undone is left (``txn.ending``)."""
+"""Rollbacks of many rows, whole or to a savepoint: in slices, and nothing of what was undone is left (``txn.transaction.ending``)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, spec
-from txn import journal, writes
-from txn.journal import OneOfMany
+from txn.base.types import RowId
 from txn.store import ShardStore
-from txn.transaction import StoreTransaction
-from txn.types import RowId
+from txn.transaction import journal, writes
+from txn.transaction.journal import OneOfMany
+from txn.transaction.transaction import StoreTransaction
 
 ROWS = [(k, k * 10, "old") for k in range(1, 21)]
 KEYS = [(k,) for k in range(1, 31)]

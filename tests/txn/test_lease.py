@@ -8,12 +8,12 @@ import contextlib
 import pytest
 
 from tests.support.virtual_loop import VirtualLoop, run_virtual
-from txn.errors import Fenced, LeaderAlive
-from txn.lease import LEASE_KEY, Lease, LeaseOptions, _decode, _encode, _Stored, take_lease
+from txn.base.errors import Fenced, LeaderAlive
+from txn.base.time import SystemRng
+from txn.log.lease import LEASE_KEY, Lease, LeaseOptions, _decode, _encode, _Stored, take_lease
 from txn.persist.faulty import FaultRates, FaultyConsensus
 from txn.persist.location import Consensus, Indeterminate, Pulse, Versioned
 from txn.persist.memory import MemoryConsensus, MemoryDisk
-from txn.time import SystemRng
 
 LEASE_S = 5.0
 
@@ -344,7 +344,7 @@ def test_a_bug_that_passes_costs_nothing() -> None:
 
 def test_an_unknown_format_of_the_lease_is_refused() -> None:
     async def body() -> None:
-        from txn.errors import DamagedFile, UnknownFormat
+        from txn.base.errors import DamagedFile, UnknownFormat
 
         consensus = MemoryConsensus(MemoryDisk())
         epoch = await consensus.acquire_epoch()

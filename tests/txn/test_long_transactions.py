@@ -10,9 +10,9 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, settle
-from txn.errors import WriteConflict
-from txn.scan_watch import MAX_PREDICATES
-from txn.types import KeyRange
+from txn.base.errors import WriteConflict
+from txn.base.types import KeyRange
+from txn.transaction.scan_watch import MAX_PREDICATES
 
 # More intents of one row than a recursion over them could free within 8 MB of stack.
 DEEP = 400_000

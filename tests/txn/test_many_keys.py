@@ -1,4 +1,4 @@
-"""Look-ups of many keys go in pieces: others have their turns, and what is read is of one time all the same (``txn.reads``)."""
+"""Look-ups of many keys go in pieces: others have their turns, and what is read is of one time all the same (``txn.transaction.reads``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, settle
-from txn import reads
+from txn.transaction import reads
 
 ROWS = [(k, k * 10, "old") for k in range(1, 9)]
 KEYS = [(k,) for k in (3, 1, 8, 3, 7, 9, 5, 1)]

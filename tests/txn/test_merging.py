@@ -14,10 +14,10 @@ import pytest
 from tests.support.durable import run
 from tests.support.store import SHARD, make_table, now, open_memory_store, spec, tiny_limits
 from tests.txn.test_flush import State, change, look
+from txn.base.types import IndexId, ShardColumn, ShardIndex
 from txn.persist.memory import MemoryDisk
-from txn.persist.merge_job import MergedPart, MergeJob
+from txn.persist.parts.merge_job import MergedPart, MergeJob
 from txn.store import ShardStore
-from txn.types import IndexId, ShardColumn, ShardIndex
 
 BY_T = IndexId(12)
 

@@ -1,4 +1,4 @@
-"""A single new row, inserted without steps (``txn.one_row``), meets whatever the steps meet.
+"""A single new row, inserted without steps (``txn.transaction.one_row``), meets whatever the steps meet.
 
 Everything here is done to a row that lies in memory and to one that lies in a part.
 """
@@ -22,10 +22,10 @@ from tests.support.store import (
     open_memory_store,
     spec,
 )
-from txn.errors import Deadlock, DuplicateKey, LockNotAvailable
+from txn.base.errors import Deadlock, DuplicateKey, LockNotAvailable
+from txn.base.types import KeyRange, StoredRow
 from txn.store import ShardStore
-from txn.transaction import StoreTransaction
-from txn.types import KeyRange, StoredRow
+from txn.transaction.transaction import StoreTransaction
 
 Body = Callable[[ShardStore], Awaitable[None]]
 ROWS = [(1, 10, "a"), (2, 20, "b")]

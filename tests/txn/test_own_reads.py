@@ -1,4 +1,4 @@
-"""What a writing transaction reads under a unique key: own intents, at a glance while they are few (``txn.reads``)."""
+"""What a writing transaction reads under a unique key: own intents, at a glance while they are few (``txn.transaction.reads``)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, at_once, make_table, must_wait, now, open_memory_store, settle
-from txn.reads import FEW_INTENTS
+from txn.base.types import RowId
 from txn.store import ShardStore
-from txn.transaction import StoreTransaction
-from txn.types import RowId
+from txn.transaction.reads import FEW_INTENTS
+from txn.transaction.transaction import StoreTransaction
 
 ROWS = [(k, k * 10, "old") for k in range(1, 6)]
 

@@ -22,15 +22,15 @@ from tests.support.store import (
     spec,
 )
 from txn.api import PartJob, WrittenPart
-from txn.columns import table_schema
-from txn.encode import encode_spec
-from txn.errors import DuplicateKey, NullInColumn
-from txn.persist.blobfs import LocalBlob
+from txn.base.errors import DuplicateKey, NullInColumn
+from txn.base.types import KeyRange
+from txn.persist.blobs.files import LocalBlob
 from txn.persist.location import Indeterminate, inline
 from txn.persist.memory import MemoryDisk
-from txn.persist.part import RowGroupCache, open_part
-from txn.persist.part_job import write_parts
-from txn.types import KeyRange
+from txn.persist.parts.job import write_parts
+from txn.persist.parts.part import RowGroupCache, open_part
+from txn.values.columns import table_schema
+from txn.values.encoding import encode_spec
 
 Rows = Sequence[tuple[Any, ...]]
 

@@ -8,12 +8,12 @@ import pytest
 
 from tests.support.durable import START_MS, ManualClock
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store
-from txn.coordinator import TxnOptions
-from txn.errors import CommitUnknown, ReadBelowSince
+from txn.base.errors import CommitUnknown, ReadBelowSince
+from txn.base.time import make_timestamp
+from txn.base.types import Timestamp
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
-from txn.time import make_timestamp
-from txn.types import Timestamp
+from txn.transaction.coordinator import TxnOptions
 
 
 async def put(store: ShardStore, key: int, value: int = 0) -> Timestamp:

@@ -7,8 +7,8 @@ from unittest import mock
 
 import pytest
 
-from txn import resident
-from txn.resident import resident_bytes
+from txn.base import resident
+from txn.base.resident import resident_bytes
 
 MIB = 1 << 20
 

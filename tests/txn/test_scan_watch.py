@@ -20,10 +20,10 @@ from tests.support.store import (
     settle,
     spec,
 )
-from txn import group_commit
-from txn.errors import WriteConflict
+from txn.base.errors import WriteConflict
+from txn.base.types import RowId
+from txn.log import group_commit
 from txn.store import ShardStore
-from txn.types import RowId
 
 Body = Callable[[ShardStore], Coroutine[Any, Any, None]]
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, settle
-from txn.errors import Deadlock, WriteConflict
+from txn.base.errors import Deadlock, WriteConflict
 from txn.store import ShardStore
 
 KEYS = {"x": 1, "y": 2, "z": 3}

@@ -25,10 +25,10 @@ from tests.support.store import (
     spec,
     tiny_limits,
 )
-from txn.errors import DuplicateKey, SchemaChanged
+from txn.base.errors import DuplicateKey, SchemaChanged
+from txn.base.types import IndexId, KeyRange, ShardColumn, ShardId, ShardIndex, ShardSpec
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
-from txn.types import IndexId, KeyRange, ShardColumn, ShardId, ShardIndex, ShardSpec
 
 BY_T = IndexId(12)
 UNSET = ShardColumn(attnum=4, type=INT)

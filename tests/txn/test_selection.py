@@ -18,10 +18,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from txn import selection
-from txn.errors import ReadBelowSince, ReadInFuture
-from txn.selection import Bound, Level, Readable, Request, Selection, choose, limit_of
-from txn.types import Timestamp
+from txn.base.errors import ReadBelowSince, ReadInFuture
+from txn.base.types import Timestamp
+from txn.transaction import selection
+from txn.transaction.selection import Bound, Level, Readable, Request, Selection, choose, limit_of
 
 LEVELS: tuple[Level, ...] = ("strict", "session", "bounded", "serializable")
 DOMAIN = range(1, 5)

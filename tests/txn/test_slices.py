@@ -14,9 +14,11 @@ from sortedcontainers import SortedList
 
 from tests.support.durable import run
 from tests.support.store import BY_K, BY_V, INT, SHARD, make_table, now, open_memory_store, spec
-from txn import encode, journal, slices
-from txn.encode import encode_write_set, encode_write_set_slowly, is_short
-from txn.errors import DuplicateKey, TxnError
+from txn.base import slices
+from txn.base.errors import DuplicateKey, TxnError
+from txn.base.records import RowOp, SchemaChange, ShardWrites, WriteSet
+from txn.base.slices import Slice, free
+from txn.base.types import KeyRange, PhysicalType, RowId, ShardId, ShardIndex, ShardSpec, Timestamp, TxnId
 from txn.mvcc import index as hot_index
 from txn.mvcc import intents
 from txn.mvcc.applying import apply_in_slices
@@ -24,20 +26,11 @@ from txn.mvcc.generation import Generation
 from txn.mvcc.index import Bounds, HotIndex
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.keys import KeyMaker
-from txn.records import RowOp, SchemaChange, ShardWrites, WriteSet
-from txn.slices import Slice, free
 from txn.store import ShardStore
-from txn.transaction import StoreTransaction
-from txn.types import (
-    KeyRange,
-    PhysicalType,
-    RowId,
-    ShardId,
-    ShardIndex,
-    ShardSpec,
-    Timestamp,
-    TxnId,
-)
+from txn.transaction import journal
+from txn.transaction.transaction import StoreTransaction
+from txn.values import encoding as encode
+from txn.values.encoding import encode_write_set, encode_write_set_slowly, is_short
 
 MOST: Final = 4
 ROWS: Final = [(k, k * 10, "old") for k in range(1, 31)]

@@ -17,17 +17,19 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows, spec
-from txn import coordinator, group_commit, huge_values, writes
-from txn.columns import to_arrow, to_python
-from txn.errors import CommitUnknown, WriteConflict
-from txn.huge_values import SHARED_BYTES
+from txn.base import huge_values
+from txn.base.errors import CommitUnknown, WriteConflict
+from txn.base.huge_values import SHARED_BYTES
+from txn.base.records import RowOp, WriteSet
+from txn.base.types import KeyRange, PhysicalType, RowId, Timestamp
+from txn.log import group_commit
 from txn.mvcc import applying, vacuum
 from txn.mvcc.eviction import dismantle
 from txn.mvcc.generation import Generation
 from txn.persist.memory import MemoryDisk
-from txn.records import RowOp, WriteSet
 from txn.store import ShardStore
-from txn.types import KeyRange, PhysicalType, RowId, Timestamp
+from txn.transaction import coordinator, writes
+from txn.values.columns import to_arrow, to_python
 
 ROWS = 300
 
@@ -488,7 +490,7 @@ def test_the_width_of_a_text_is_told_whoever_has_encoded_its_letters() -> None:
     code = (
         "import ctypes; f = ctypes.pythonapi.PyUnicode_AsUTF8; f.argtypes = [ctypes.py_object]; f.restype = ctypes.c_char_p\n"
         "for n in range(128, 256): f(chr(n))\n"
-        "from txn.huge_values import _widest\n"
+        "from txn.base.huge_values import _widest\n"
         "print([_widest(t.encode().decode()) for t in ('ab', '\\xe9', '\\xe9a', '\\u20ac', '\\u20aca', '\\U0001f600a')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -33,11 +33,11 @@ from tests.support.store import (
     tear_away,
     tiny_limits,
 )
-from txn.coordinator import TxnOptions
-from txn.errors import ReadBelowSince, SubscriptionEnded, SubscriptionLapsed, TxnError
+from txn.base.errors import ReadBelowSince, SubscriptionEnded, SubscriptionLapsed, TxnError
+from txn.base.types import KeyRange, ShardColumn, ShardId, Timestamp
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
-from txn.types import KeyRange, ShardColumn, ShardId, Timestamp
+from txn.transaction.coordinator import TxnOptions
 from txn.wal.changes import Window
 from txn.wal.subscribe import Changes, Progress, Subscription
 

@@ -12,13 +12,13 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, StepClock, now, open_memory_store, spec, tear_away, tiny_limits
-from txn.coordinator import TxnOptions
-from txn.errors import CrossesTimelines, ReadBelowSince, TxnError
+from txn.base.errors import CrossesTimelines, ReadBelowSince, TxnError
+from txn.base.slices import at_once
+from txn.base.types import KeyRange, Row, ShardId, Timestamp
+from txn.log.timeline import DEFAULT_TIMELINE
 from txn.persist.memory import MemoryDisk
-from txn.slices import at_once
 from txn.store import ShardStore
-from txn.timeline import DEFAULT_TIMELINE
-from txn.types import KeyRange, Row, ShardId, Timestamp
+from txn.transaction.coordinator import TxnOptions
 from txn.wal.read import DamagedLog
 from txn.wal.subscribe import Changes
 
@@ -390,7 +390,7 @@ def test_a_restart_begins_above_what_every_timeline_has_handed_out(lost: str) ->
         if lost == "nothing":
             store = await open_(disk, clock)
         else:
-            with mock.patch("txn.oracle.unseal_number", return_value=Timestamp(0)):
+            with mock.patch("txn.log.oracle.unseal_number", return_value=Timestamp(0)):
                 store = await open_(disk, clock)
         assert store.read_ts("a") >= high
         assert await put(store, {there: {1: 2}}, "a") > high

@@ -13,14 +13,14 @@ from tests.support.durable import run
 from tests.support.store import BY_K, StepClock, now, open_memory_store, settle, tear_away
 from tests.txn.test_durable_holds import altered
 from tests.txn.test_timelines import COMMON, OPTIONS, make, open_, put, read
-from txn import group_commit
-from txn.errors import WriteConflict
-from txn.oracle import CONFIRM_S, DurableOracle
+from txn.base.errors import WriteConflict
+from txn.base.records import WriteSet
+from txn.base.slices import at_once
+from txn.base.types import KeyRange, Timestamp
+from txn.log import group_commit
+from txn.log.oracle import CONFIRM_S, DurableOracle
+from txn.log.timeline import DEFAULT_TIMELINE
 from txn.persist.memory import MemoryDisk
-from txn.records import WriteSet
-from txn.slices import at_once
-from txn.timeline import DEFAULT_TIMELINE
-from txn.types import KeyRange, Timestamp
 from txn.wal.subscribe import Changes
 
 HOUR_MS = 3_600_000

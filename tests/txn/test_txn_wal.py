@@ -12,13 +12,13 @@ import pytest
 import txn.wal.txns
 from tests.support.durable import run
 from tests.support.store import BY_K, StepClock, now, open_memory_store, spec, tear_away, tiny_limits
-from txn.coordinator import TxnOptions
-from txn.errors import LockTimeout, SchemaChanged, TimestampPassed, TxnError
+from txn.base.errors import LockTimeout, SchemaChanged, TimestampPassed, TxnError
+from txn.base.records import Batch
+from txn.base.types import KeyRange, ShardId, Timestamp
 from txn.inspect import ShardFacts
 from txn.persist.memory import MemoryDisk
-from txn.records import Batch
 from txn.store import ShardStore
-from txn.types import KeyRange, ShardId, Timestamp
+from txn.transaction.coordinator import TxnOptions
 
 D0, D1 = ShardId(1), ShardId(2)
 

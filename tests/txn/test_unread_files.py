@@ -13,14 +13,14 @@ import pytest
 from tests.support.durable import run
 from tests.support.store import SHARD, StepClock, make_table, now
 from tests.txn.test_damage import OTHER, ROWS, everything, left, put, two_tables
-from txn.durable import DurableLog
-from txn.errors import DamagedFile, FileTrouble
+from txn.base.errors import DamagedFile, FileTrouble
+from txn.base.time import SequentialIdGen
+from txn.log.durable import DurableLog
 from txn.persist import trouble
-from txn.persist.blobfs import LocalBlob
+from txn.persist.blobs.files import LocalBlob
 from txn.persist.location import inline
 from txn.persist.memory import MemoryConsensus, MemoryDisk
 from txn.store import ShardStore, start_store
-from txn.time import SequentialIdGen
 
 LARGE = (3000, 1, "x" * 1_200_000)
 

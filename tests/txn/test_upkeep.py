@@ -15,14 +15,14 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import SHARD, make_table, now, open_memory_store, settle, spec, tiny_limits
-from txn import flush
-from txn.coordinator import Coordinator, TxnOptions
-from txn.durable import StorageConfig
-from txn.errors import DeadlineExceeded
+from txn.base.errors import DeadlineExceeded
+from txn.base.types import IndexId, ShardColumn, ShardIndex
+from txn.log.durable import StorageConfig
 from txn.persist import reserve
-from txn.persist.blobfs import LocalBlob
+from txn.persist.blobs.files import LocalBlob
 from txn.store import ShardStore, open_store
-from txn.types import IndexId, ShardColumn, ShardIndex
+from txn.transaction.coordinator import Coordinator, TxnOptions
+from txn.upkeep import flush
 
 BY_T = IndexId(12)
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import SHARD, make_table, now, open_memory_store, settle
-from txn import writes
-from txn.errors import CommitWithdrawn
+from txn.base.errors import CommitWithdrawn
 from txn.store import ShardStore
+from txn.transaction import writes
 
 FORMS = {"small": (1, 1), "weighed": (40, 1), "encoded in pieces": (2000, 1), "made in pieces": (200, 1), "in a blob": (600, 4000)}  # fmt: skip
 """Rows, and characters of each."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
-from txn.errors import TooManyLocks, WaitCancelled
+from txn.base.errors import TooManyLocks, WaitCancelled
 from txn.locks.entry import LockOwner
 from txn.locks.granule import Advisory
 from txn.locks.mode import S, X

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final, NamedTuple
 
-from txn.errors import TxnError
+from txn.base.errors import TxnError
+from txn.base.types import IndexId, ShardId
 from txn.locks.granule import Granule, IndexKey
 from txn.locks.mode import NAMES
 from txn.mvcc.index import Bounds
-from txn.types import IndexId, ShardId
 
 NO_SPANS: Final[dict[Any, Any]] = {}
 
@@ -47,7 +47,7 @@ class LockOwner:
         self.session = session
         self.lock_timeout_ms = lock_timeout_ms
         self.held: dict[Granule, int] = {}
-        self.escalate_at = 2**31  # with more locks than this, see txn.escalation
+        self.escalate_at = 2**31  # with more locks than this, see txn.transaction.escalation
         self.waiting: Request | None = None
         self.doomed: TxnError | None = None
         self.gone = False
@@ -56,7 +56,7 @@ class LockOwner:
             None  # registered in IndexRanges
         )
         self.spans: dict[tuple[ShardId, IndexId], dict[Any, Bounds]] = (
-            NO_SPANS  # what txn.next_key has locked
+            NO_SPANS  # what txn.transaction.next_key has locked
         )
 
 

@@ -16,9 +16,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from txn.errors import LockTarget
+from txn.base.errors import LockTarget
+from txn.base.types import IndexId, RowId, ShardId
 from txn.mvcc.index import TOP
-from txn.types import IndexId, RowId, ShardId
 
 Granule: TypeAlias = Hashable
 IndexKey: TypeAlias = Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from txn.errors import LockWait
+from txn.base.errors import LockWait
 from txn.locks.entry import LockOwner
 from txn.locks.granule import Granule
 from txn.locks.mode import COMPATIBLE, NAMES, SUPREMUM

@@ -1,6 +1,6 @@
 """The lock table: granules, holders, queues (D46-D49).
 
-A granule is any hashable value; ``txn.coordinator`` uses
+A granule is any hashable value; ``txn.transaction.coordinator`` uses
 
     shard                        a table
     (shard, row id)              a row
@@ -28,14 +28,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
-from txn.errors import (
-    Deadlock,
-    LockNotAvailable,
-    LockTarget,
-    LockTimeout,
-    TxnError,
-    WaitCancelled,
-)
+from txn.base.errors import Deadlock, LockNotAvailable, LockTarget, LockTimeout, TxnError, WaitCancelled
+from txn.base.types import IndexId, ShardId
 from txn.locks.entry import NO_SPANS, Entry, LockOwner, LockRow, Request, waiting_row
 from txn.locks.granule import RANGE, Advisory, Granule, IndexKey, describe, key_of
 from txn.locks.mode import COMPATIBLE, CONFLICTS, IS, NAMES, ONE, SUPREMUM, S, X
@@ -43,7 +37,6 @@ from txn.locks.policy import POLICIES, Policy, Waiter
 from txn.locks.ranges import IndexRanges
 from txn.locks.reports import explain, in_the_way
 from txn.locks.validate import validate
-from txn.types import IndexId, ShardId
 
 AT_ONCE: Final = 2000
 """Locks that are forgotten in one turn of the loop: about a millisecond."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from txn.base.records import RowOp
+from txn.base.slices import Slice
+from txn.base.types import Timestamp
 from txn.mvcc.generation import Generation
 from txn.mvcc.index import HotIndex
 from txn.mvcc.many_keys import held, longs_of
-from txn.records import RowOp
-from txn.slices import Slice
-from txn.types import Timestamp
 
 STAGE_ROWS: Final = 1000
 """Rows that are applied between two turns of the loop: 3 to 5 ms."""

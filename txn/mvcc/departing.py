@@ -14,12 +14,12 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from txn.base.slices import Slice
+from txn.base.types import Row, RowId
 from txn.mvcc.generation import Departure, Generation
 from txn.mvcc.index import HotIndex
 from txn.mvcc.keys import IndexKey, but
 from txn.mvcc.many_keys import PARTS, in_parts, is_long
-from txn.slices import Slice
-from txn.types import Row, RowId
 
 
 def leave(generation: Generation, row_id: RowId, values: Row) -> None:

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from sys import getrefcount
 from typing import Final
 
+from txn.base.slices import Slice, free
+from txn.base.types import RowId
 from txn.mvcc.departing import leave, leave_inverted
 from txn.mvcc.generation import Generation
 from txn.mvcc.hotlog import Segment
 from txn.mvcc.vacuum import drop_versions, unlink, vacuum_row
 from txn.mvcc.version import Version
-from txn.slices import Slice, free
-from txn.types import RowId
 
 EVICTED_ROWS: Final = 500
 DISMANTLE_ROWS: Final = 5000  # about a millisecond, where chains are short

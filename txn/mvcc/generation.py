@@ -22,16 +22,16 @@ from collections import deque
 from collections.abc import Container, Generator, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from txn.errors import DamagedFile
+from txn.base.errors import DamagedFile
+from txn.base.records import EndedRows, RowOp
+from txn.base.slices import at_once
+from txn.base.types import IndexId, Key, KeyRange, Row, RowId, ShardColumn, ShardId, ShardSpec
 from txn.mvcc.hotlog import IN_PART, HotLog, Segment
 from txn.mvcc.index import HotIndex, bounds_of
 from txn.mvcc.keys import KeyMaker
 from txn.mvcc.many_keys import NOT_JUDGED, Judged, Known, LongValues, is_long
 from txn.mvcc.parts import PartState, mask_of
 from txn.mvcc.version import Version, at
-from txn.records import EndedRows, RowOp
-from txn.slices import at_once
-from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardColumn, ShardId, ShardSpec
 
 Cold: TypeAlias = tuple[PartState, int]
 Garbage: TypeAlias = "deque[tuple[int, Generation, RowId, Version]]"
@@ -120,7 +120,9 @@ class Generation:
         self.flush_ended: list[tuple[RowId, int]] = []
         self.flushed: tuple[tuple[Segment, int], ...] = ()
         self.spec = spec
-        self.index_views: tuple[ShardSpec, list[Any], Sequence[LongValues]] | None = None  # kept for txn.view
+        self.index_views: tuple[ShardSpec, list[Any], Sequence[LongValues]] | None = (
+            None  # kept for txn.transaction.view
+        )
         self.padding = self.reader_padding = Padding(spec.columns)
         for index in spec.indexes:
             self.indexes[index.index] = HotIndex(KeyMaker(spec.columns, index), index)

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn.base.types import IndexId, ShardIndex, ShardSpec
 from txn.mvcc.generation import Generation
-from txn.types import IndexId, ShardIndex, ShardSpec
 
 if TYPE_CHECKING:
-    from txn.timeline import Domain
+    from txn.log.timeline import Domain
 
 
 class Entry(NamedTuple):

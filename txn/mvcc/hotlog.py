@@ -20,8 +20,8 @@ from array import array
 from collections.abc import Iterator
 from typing import Any, Final
 
+from txn.base.types import ShardSpec
 from txn.mvcc.version import INFINITY, Version
-from txn.types import ShardSpec
 
 SEGMENT_ROWS: Final = 1024
 _OFFSETS: Final = tuple(range(SEGMENT_ROWS))  # the integer objects that versions share
@@ -54,7 +54,7 @@ class Segment:
         self.ends: array[int] = array("q")
         self.dead = 0
         self.max_begin = 0
-        # The Arrow table of the first entries under one schema; made by txn.snapshot.
+        # The Arrow table of the first entries under one schema; made by txn.transaction.snapshot.
         self.arrow: Any = None
         self.arrow_spec: ShardSpec | None = None
 

@@ -17,10 +17,10 @@ from typing import Final
 
 from sortedcontainers import SortedList
 
+from txn.base.slices import Slice, free
+from txn.base.types import KeyRange, ShardIndex
 from txn.mvcc import many_keys
 from txn.mvcc.keys import NULL_LAST, IndexKey, KeyMaker
-from txn.slices import Slice, free
-from txn.types import KeyRange, ShardIndex
 
 ORDERED: Final = 2000
 """Keys that are put in order at once, or between two turns of the loop."""
@@ -203,7 +203,7 @@ class HotIndex:
 
 
 class BuildingIndex(HotIndex):
-    """A hot index that is being built (``txn.index_build``): it notes the keys that commits enter.
+    """A hot index that is being built (``txn.transaction.index_build``): it notes the keys that commits enter.
 
     As long as it is not finished, duplicates are not ruled out: lookups look everywhere.
     """

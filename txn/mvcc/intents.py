@@ -17,15 +17,15 @@ from typing import Final
 import msgspec
 import pyarrow.compute as pc
 
+from txn.base.records import RowOp
+from txn.base.slices import Slice, free
+from txn.base.types import IndexId, Row, RowId
 from txn.mvcc.generation import Generation
 from txn.mvcc.index import HotIndex
 from txn.mvcc.keys import IndexKey, under
 from txn.mvcc.many_keys import NOT_JUDGED, Judged, Known, LongValues, held, is_long
 from txn.mvcc.own_ends import Ended, OwnEnds
 from txn.mvcc.parts import PartState
-from txn.records import RowOp
-from txn.slices import Slice, free
-from txn.types import IndexId, Row, RowId
 
 TAKE_APART: Final = 2000  # intents freed between two turns of the loop, at most
 FILL_ROWS: Final = 2000  # entered in an index, likewise
@@ -63,17 +63,17 @@ class OwnWrites:
         self.generation = generation
         self.rows: dict[RowId, Intent] = {}
         self.cold: dict[RowId, Row] = {}
-        """What rows were that lay in parts: to compare with others' scans at the commit (``txn.scan_watch``)."""
+        """What rows were that lay in parts: to compare with others' scans at the commit (``txn.transaction.scan_watch``)."""
         self._stacked = False  # some row has more than one intent
         self.parts: list[tuple[int, PartState]] = []
         self.ended: list[tuple[int, Mapping[str, Ended]]] = []
-        """Rows of committed parts ended in bulk, by statement and part (``txn.bulk_ends``)."""
+        """Rows of committed parts ended in bulk, by statement and part (``txn.transaction.bulk_ends``)."""
         self._ends_seen: tuple[int, dict[str, OwnEnds]] = (0, {})
         self._indexes: dict[IndexId, HotIndex] = {}
         self._filling: set[IndexId] = set()
         """Indexes that do not have all intents yet."""
         self.ops: list[RowOp] | None = None
-        """What a commit writes of ``rows``, where it was made ahead (``txn.writes.prepare``)."""
+        """What a commit writes of ``rows``, where it was made ahead (``txn.transaction.writes.prepare``)."""
 
     def put(self, row_id: RowId, values: Row | None, statement: int, base: int) -> None:
         """Push an intent. ``base`` counts only for the row's first."""
@@ -251,7 +251,7 @@ class OwnWrites:
                 pass
 
     def drop_indexes(self) -> Iterator[None]:
-        """Do the same where most of what they hold is gone (``txn.spill``), and free them, a piece between two yields."""
+        """Do the same where most of what they hold is gone (``txn.transaction.spill``), and free them, a piece between two yields."""
         indexes = list(self._indexes.values())
         self.forget_indexes()
         for index in indexes:

@@ -13,8 +13,8 @@ in Python as they do in PostgreSQL; the rest are mapped:
 
 So ``1.0`` and ``1.00`` are one numeric key, and every index key hashes and sorts. Index keys never leave ``txn``.
 
-In an inverted index (``txn.entries``) a row has a frozenset of index keys, which no other index's key is. The keys of intervals
-(``txn.intervals``) are bytes.
+In an inverted index (``txn.values.entries``) a row has a frozenset of index keys, which no other index's key is. The keys of intervals
+(``txn.values.intervals``) are bytes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
-from txn.columns import NO_TAIL, bound_by_key, flatten_list, key_dims, nested, without_tail
-from txn.entries import document_entries, each_document_entry, entry_type
-from txn.intervals import node
+from txn.base.types import Key, PhysicalType, Row, ShardColumn, ShardIndex, bounded
 from txn.mvcc.long_keys import LongList, LongText, text_key
 from txn.mvcc.many_keys import LongValues, is_long
-from txn.types import Key, PhysicalType, Row, ShardColumn, ShardIndex, bounded
+from txn.values.columns import NO_TAIL, bound_by_key, flatten_list, key_dims, nested, without_tail
+from txn.values.entries import document_entries, each_document_entry, entry_type
+from txn.values.intervals import node
 
 IndexKey: TypeAlias = Any
 

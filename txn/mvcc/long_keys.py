@@ -14,10 +14,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from txn.columns import flatten_list, key_dims
-from txn.huge_values import SHARED_BYTES
+from txn.base.huge_values import SHARED_BYTES
+from txn.base.types import PhysicalType
 from txn.mvcc.many_keys import is_long
-from txn.types import PhysicalType
+from txn.values.columns import flatten_list, key_dims
 
 LONG_BYTES: Final = SHARED_BYTES
 """Characters or bytes from which on a value is such a key."""

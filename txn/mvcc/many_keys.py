@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from txn.slices import Slice
-from txn.types import Row
+from txn.base.slices import Slice
+from txn.base.types import Row
 
 if TYPE_CHECKING:
     from txn.mvcc.keys import KeyMaker

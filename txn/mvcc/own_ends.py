@@ -1,4 +1,4 @@
-"""A part some of whose rows a transaction has ended in bulk, as that transaction sees it (``txn.bulk_ends``).
+"""A part some of whose rows a transaction has ended in bulk, as that transaction sees it (``txn.transaction.bulk_ends``).
 
     PartState   rows 0 1 2 3 4 5 6 7     ends so far:  3
     OwnEnds          0 . 2 . . 5 6 7     and ended here, not yet committed:  1 4     one bit per row
@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn.base.records import EndedRows
+from txn.base.types import RowId
 from txn.mvcc.parts import AT_ONCE, Hiding, PartState, sorted_positions
-from txn.records import EndedRows
-from txn.types import RowId
 
 _BEFORE_ALL: Final = 1  # what the transaction has ended it does not see at any timestamp
 

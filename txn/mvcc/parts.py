@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.columns import int64_values
-from txn.records import EndedRows
-from txn.slices import at_once
-from txn.types import IndexId, Key, KeyRange, PartRef, RowId
+from txn.base.records import EndedRows
+from txn.base.slices import at_once
+from txn.base.types import IndexId, Key, KeyRange, PartRef, RowId
+from txn.values.columns import int64_values
 
 if TYPE_CHECKING:
-    from txn.durable import PartLike
+    from txn.log.durable import PartLike
 
 _ARRAY_SHARE: Final = 16
 _ARRAY_ROWS: Final = 1024  # smaller parts keep a dict

@@ -11,14 +11,14 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Final
 
+from txn.base.slices import SLICE_S
+from txn.base.types import Row, RowId
 from txn.mvcc.departing import leave, leave_inverted
 from txn.mvcc.generation import Garbage, Generation
 from txn.mvcc.hotlog import IN_PART
 from txn.mvcc.keys import KeyMaker
 from txn.mvcc.many_keys import is_long
 from txn.mvcc.version import Version, at
-from txn.slices import SLICE_S
-from txn.types import Row, RowId
 
 VACUUM_ROWS: Final = 500
 """Entries of the queue that are worked off in one turn of the loop: about a millisecond."""

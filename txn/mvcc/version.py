@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from txn.types import Row
+from txn.base.types import Row
 
 INFINITY: Final = 2**63 - 1
 """Later than every timestamp: the end of a version that has not ended."""

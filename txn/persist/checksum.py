@@ -2,7 +2,7 @@
 
     register, ends blob     02 | crc | content         manifests, the timestamp bound, reserved numbers, the lease
     write set in a blob     02 | content | crc
-    log entry               02 | length of head | crc of head | crc of body | head | body     (txn.encode)
+    log entry               02 | length of head | crc of head | crc of body | head | body     (txn.values.encoding)
     sidecar                 content | crc per 64 kB | crc of those | their number
     part                    Parquet's own crc per page; its footer's and the whole file's are in the .sys sidecar
 
@@ -22,7 +22,7 @@ from zlib import crc32
 
 import msgspec
 
-from txn.errors import DamagedFile, UnknownFormat
+from txn.base.errors import DamagedFile, UnknownFormat
 from txn.persist.trouble import exactly, opened
 
 FORMAT: Final = 2

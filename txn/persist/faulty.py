@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
-from txn.errors import OutOfSpace
+from txn.base.errors import OutOfSpace
+from txn.base.time import Rng
 from txn.persist.location import Blob, BlobGrant, Consensus, Indeterminate, Pulse, Versioned
-from txn.time import Rng
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol, TypeVar
 
-from txn.errors import StorageError, TroubleKind, TxnError
+from txn.base.errors import StorageError, TroubleKind, TxnError
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from txn.errors import Fenced, OutOfSpace
+from txn.base.errors import Fenced, OutOfSpace
 from txn.persist.location import Indeterminate, Pulse, SequenceConflict, Versioned
 from txn.persist.scratch import Scratch
 

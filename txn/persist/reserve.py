@@ -19,12 +19,12 @@ import stat
 from contextlib import suppress
 from typing import Final
 
-from txn.errors import OutOfSpace
-from txn.persist.log_space import free_bytes, no_more_files
+from txn.base.errors import OutOfSpace
+from txn.base.records import WriteSet
+from txn.base.types import ShardId
+from txn.persist.logs.space import free_bytes, no_more_files
 from txn.persist.regular import NotRegularFile, open_regular
 from txn.persist.trouble import number_of, reason_of
-from txn.records import WriteSet
-from txn.types import ShardId
 
 NAME: Final = "reserve"
 START_BYTES: Final = 1 << 20

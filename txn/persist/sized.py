@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 from typing import Any, BinaryIO
 
-from txn.errors import OutOfSpace, StorageError
-from txn.persist.log_space import NO_SPACE, free_bytes, no_more_files
+from txn.base.errors import OutOfSpace, StorageError
+from txn.persist.logs.space import NO_SPACE, free_bytes, no_more_files
 from txn.persist.trouble import refused
 
 

@@ -29,7 +29,7 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 import pyarrow as pa
 
-from txn.errors import (
+from txn.base.errors import (
     CopyDamaged,
     DamagedFile,
     FileTrouble,
@@ -39,7 +39,7 @@ from txn.errors import (
     TroubleKind,
 )
 from txn.persist.location import Indeterminate
-from txn.persist.log_space import NO_SPACE
+from txn.persist.logs.space import NO_SPACE
 from txn.persist.regular import NotRegularFile, open_regular
 
 T = TypeVar("T")

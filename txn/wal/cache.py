@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from txn.types import ShardId
+from txn.base.types import ShardId
 
 _SEGMENT_BITS = 6
 

@@ -14,7 +14,7 @@ in both, between a flush and its eviction, is taken from the part, as snapshots 
 generation at once; rows that begin and end at the same timestamp (a bulk load corrected within its transaction)
 never were visible.
 
-``Window`` captures a shard in one turn of the loop and stays valid (``txn.snapshot``). Counting costs 8 bytes per
+``Window`` captures a shard in one turn of the loop and stays valid (``txn.transaction.snapshot``). Counting costs 8 bytes per
 change; their rows are only read piece by piece.
 """
 
@@ -28,14 +28,14 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.columns import int64_array
-from txn.errors import anew
+from txn.base.errors import anew
+from txn.base.types import Row, RowId, ShardId, ShardSpec, Timestamp
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.hotlog import Segment
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY, Version
-from txn.types import Row, RowId, ShardId, ShardSpec, Timestamp
+from txn.values.columns import int64_array
 
 PIECE_ROWS: Final = 2000
 """Changes handed on at once, and rows looked at between two turns of the loop."""

@@ -15,8 +15,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from txn.records import WriteSet
-from txn.types import Timestamp
+from txn.base.records import WriteSet
+from txn.base.types import Timestamp
 
 if TYPE_CHECKING:
     from txn.wal.subscribe import Subscription

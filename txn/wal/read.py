@@ -13,13 +13,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 
 import msgspec
 
-from txn.encode import LogEntry, decode_entry, decode_write_set, shards_of
-from txn.errors import DamagedEntry, DamagedFile, MissingFile, TxnError
+from txn.base.errors import DamagedEntry, DamagedFile, MissingFile, TxnError
+from txn.base.records import Batch, ShardWrites, WriteSet
+from txn.base.types import PartRef, ShardId
 from txn.persist.location import Blob, Consensus, strictly_next
-from txn.persist.manifest import Manifest
+from txn.persist.parts.manifest import Manifest
 from txn.persist.trouble import starting
-from txn.records import Batch, ShardWrites, WriteSet
-from txn.types import PartRef, ShardId
+from txn.values.encoding import LogEntry, decode_entry, decode_write_set, shards_of
 from txn.wal.cache import LogMap
 
 _CHUNK_BYTES = 4 << 20

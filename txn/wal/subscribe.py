@@ -31,19 +31,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.errors import CrossesTimelines, SubscriptionEnded, SubscriptionLapsed, TxnError
-from txn.holds import Hold
+from txn.base.errors import CrossesTimelines, SubscriptionEnded, SubscriptionLapsed, TxnError
+from txn.base.records import RowOp, ShardWrites, WriteSet
+from txn.base.time import timestamp_ms
+from txn.base.types import RowId, ShardColumn, ShardId, ShardSpec, Timestamp
+from txn.log.holds import Hold
 from txn.mvcc.generation import StoreCorrupted
 from txn.mvcc.version import Version
-from txn.records import RowOp, ShardWrites, WriteSet
-from txn.snapshot import Capture, capture_at, scan_captured
-from txn.time import timestamp_ms
-from txn.types import RowId, ShardColumn, ShardId, ShardSpec, Timestamp
-from txn.view import View
+from txn.transaction.snapshot import Capture, capture_at, scan_captured
+from txn.transaction.view import View
 from txn.wal.changes import PIECE_ROWS, Change, Place, Window
 
 if TYPE_CHECKING:
-    from txn.coordinator import Coordinator
+    from txn.transaction.coordinator import Coordinator
 
 WINDOW_ROWS: Final = 20_000
 """Changes of history that are put in order at once."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 
-from txn.errors import CommitUnknown, Fenced, OutOfSpace
+from txn.base.errors import CommitUnknown, Fenced, OutOfSpace
 from txn.persist.location import Consensus, Indeterminate, SequenceConflict
 from txn.wal.cache import LogMap
 

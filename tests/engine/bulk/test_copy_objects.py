@@ -24,7 +24,7 @@ from planner.base.errors import SqlError
 from tests.engine.bulk.elsewhere import Tasks, opened, refused
 from tests.support.engine import Session
 from tests.support.objects import ObjectProxy, ObjectStoreServer
-from txn.persist.object_url import parse_object_url
+from txn.persist.blobs.object_url import parse_object_url
 
 Scenario = Callable[[Session, str, Tasks], Awaitable[None]]
 

@@ -27,11 +27,11 @@ from engine.writes.progress import CopyProgress
 from pgwire.codecs.copy import CopyOptions
 from tests.engine.bulk.loads import INT4, TEXT, spec
 from tests.support.server import ServerProcess
-from txn.encode import encode_spec
-from txn.errors import OutOfSpace, StorageError
+from txn.base.errors import OutOfSpace, StorageError
+from txn.base.resident import private_bytes_of
 from txn.persist.location import Blob, Indeterminate, StoreUnavailable
-from txn.persist.part_job import PartJob
-from txn.resident import private_bytes_of
+from txn.persist.parts.job import PartJob
+from txn.values.encoding import encode_spec
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 SPEC = spec(CopyOptions(), INT4, TEXT)

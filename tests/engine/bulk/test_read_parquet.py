@@ -22,7 +22,7 @@ from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import DEFAULT
 from planner.base.errors import SqlError
 from tests.engine.bulk.loads import spec
-from txn.columns import to_python
+from txn.values.columns import to_python
 
 PARQUET = CopyOptions(format="parquet")
 IGNORING = CopyOptions(format="parquet", on_error="ignore")

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.bulk.elsewhere import opened, refused
 from tests.support.durable import run
 from tests.support.engine import Session
-from txn.errors import TxnError
+from txn.base.errors import TxnError
 
 PARTS = 3
 ROWS = 400

@@ -10,7 +10,7 @@ from engine.database import Database
 from tests.engine.bulk.elsewhere import opened
 from tests.support.durable import run
 from tests.support.engine import Session
-from txn.compaction import FANOUT
+from txn.mvcc.compaction import FANOUT
 
 
 async def fill(session: Session, database: Database, table: str) -> None:

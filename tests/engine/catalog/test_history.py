@@ -17,9 +17,9 @@ from engine.catalog.stored import CommentDef, Stored, key_of
 from planner.catalog import FunctionDef, SchemaDef
 from planner.facts import INT4, PUBLIC_OID
 from tests.support.server import ServerProcess
-from txn.errors import ReadBelowSince
-from txn.slices import at_once
-from txn.types import Timestamp
+from txn.base.errors import ReadBelowSince
+from txn.base.slices import at_once
+from txn.base.types import Timestamp
 
 CHANGES = st.lists(
     st.tuples(st.lists(st.tuples(st.integers(1, 6), st.sampled_from("abc"))), st.lists(st.integers(1, 6))),

@@ -43,7 +43,7 @@ from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.facts import INT4, INT8, PUBLIC_OID
 from planner.types import SqlType
-from txn.slices import at_once
+from txn.base.slices import at_once
 
 FIRST: Final = 5_000_000  # oids of this module's own: types are known by oid in the whole process
 ID: Final = ColumnDef(attnum=1, name="id", type=SqlType(INT4))

@@ -19,7 +19,7 @@ from planner.catalog import RelationDef
 from planner.evaluate import Env, Shared, compile_expr
 from planner.parse import parse_one
 from tests.support.catalog import MemoryCatalog
-from txn.types import KeyRange, StoredRow
+from txn.base.types import KeyRange, StoredRow
 
 
 class SystemTables(MemoryCatalog):

@@ -21,7 +21,7 @@ from engine.index.state import ExecState, Wait, forget
 from pgwire import release
 from planner.evaluate import Env
 from tests.engine.index.harness import Database
-from txn.types import RowId, StoredRow, Timestamp
+from txn.base.types import RowId, StoredRow, Timestamp
 
 A = "generate_series(1001, 17000) a"
 B = "generate_series(1001, 17000) b"

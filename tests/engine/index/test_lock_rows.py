@@ -10,7 +10,7 @@ import pytest
 from engine.executor import RowsChanged
 from engine.index.sources import MOST_ROWS
 from tests.engine.index.harness import Database, MemoryTxn
-from txn.types import StoredRow
+from txn.base.types import StoredRow
 
 
 class LockingTxn(MemoryTxn):

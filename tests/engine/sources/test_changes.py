@@ -14,7 +14,7 @@ from engine.sources.changes import UNCHANGED, TableChanges, stage
 from planner.base.errors import SqlError
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.types import SqlType
-from txn.types import RowId, StoredRow, Timestamp
+from txn.base.types import RowId, StoredRow, Timestamp
 
 RELATION = RelationDef(
     oid=20000,

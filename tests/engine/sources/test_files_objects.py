@@ -17,7 +17,7 @@ from engine.sources.files_objects import ObjectFolder
 from tests.engine.sources.support import Connection, connect, refused, rows, value, wait_for
 from tests.support.objects import ObjectProxy, ObjectStoreServer
 from tests.support.server import ServerProcess
-from txn.persist.object_url import parse_object_url
+from txn.persist.blobs.object_url import parse_object_url
 
 FAST = "settle_ms = 0, poll_interval_ms = 50"
 

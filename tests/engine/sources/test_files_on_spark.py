@@ -22,7 +22,7 @@ from tests.engine.sources.support import Connection, connect, rows, value
 from tests.engine.sources.test_files import put
 from tests.support.objects import ObjectStoreServer
 from tests.support.server import ServerProcess
-from txn.persist.object_url import parse_object_url
+from txn.persist.blobs.object_url import parse_object_url
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]  # the machine may be busy
 

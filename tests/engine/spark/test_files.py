@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from engine.spark.files import SparkFiles, spark_files
-from txn.persist.object_url import parse_object_url
+from txn.persist.blobs.object_url import parse_object_url
 
 DATA, COPIES = Path("/d"), Path("/d/cache")
 URL = parse_object_url("s3://bucket/db?endpoint_override=http://127.0.0.1:9000&region=eu-north-1")

@@ -21,7 +21,7 @@ from engine.spark.statistics import figures_of, is_wanted, with_figures
 from engine.statistics.figures import ColumnSummary
 from tests.engine.spark.conftest import Spark
 from tests.support.engine import Failed, Session
-from txn.types import PhysicalType
+from txn.base.types import PhysicalType
 
 DDL = "c1 INT, c2 STRING, c3 DATE, c4 BIGINT, c5 TIMESTAMP, c6 DECIMAL(9,2), c7 TIMESTAMP_NTZ, c8 DOUBLE, c9 BOOLEAN, s_row_id BIGINT"
 TYPES = {

@@ -165,7 +165,7 @@ def test_rows_become_parts_without_passing_through_the_server(client: Client) ->
 
 
 def test_spark_reads_pages_of_huge_values(server: ServerProcess, client: Client) -> None:
-    """Which ``txn.persist.huge_pages`` has made: as they are, and compressed; values that are not there between them."""
+    """Which ``txn.persist.parts.huge_pages`` has made: as they are, and compressed; values that are not there between them."""
     client.run("SET executor = auto")
     client.run("CREATE TABLE huge (id int, b bytea, c text)")
     noise = "decode(string_agg(md5(g::text), ''), 'hex')"

@@ -22,7 +22,7 @@ from engine.statistics.figures import (
 )
 from engine.statistics.records import columns_of
 from engine.statistics.sketch import EMPTY, STANDARD_ERROR, estimate, united
-from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
+from txn.base.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
 
 INT = PhysicalType(kind="int64")
 

@@ -13,7 +13,7 @@ from engine.statistics.keeper import Statistics
 from engine.statistics.sketch import STANDARD_ERROR
 from tests.engine.statistics.opened import opened
 from tests.support.engine import Session
-from txn.types import ShardId, Snapshot
+from txn.base.types import ShardId, Snapshot
 
 ROWS = 20_000
 MAKE = f"""

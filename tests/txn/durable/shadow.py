@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from txn.columns import rows_to_table
-from txn.durable import DurableLog, PartLike
-from txn.persist.manifest import Ends, Manifest, ManifestPart
-from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
-from txn.types import PartRef, Row, RowId, ShardId, ShardSpec, Timestamp, TxnId
+from txn.base.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
+from txn.base.types import PartRef, Row, RowId, ShardId, ShardSpec, Timestamp, TxnId
+from txn.log.durable import DurableLog, PartLike
+from txn.persist.parts.manifest import Ends, Manifest, ManifestPart
+from txn.values.columns import rows_to_table
 
 NO_TS = Timestamp(0)
 

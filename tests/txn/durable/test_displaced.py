@@ -12,10 +12,10 @@ import pytest
 from sqllogictest.client import ServerError
 from tests.support.durable import ManualClock, run
 from tests.support.server import ServerProcess
-from txn import leadership
-from txn.errors import Displaced, TxnError
-from txn.leadership import DirectoryLock, watch
-from txn.persist.blobfs import LocalBlob
+from txn.base.errors import Displaced, TxnError
+from txn.log import leadership
+from txn.log.leadership import DirectoryLock, watch
+from txn.persist.blobs.files import LocalBlob
 from txn.persist.location import Indeterminate, inline
 
 

@@ -12,23 +12,10 @@ from hypothesis import strategies as st
 
 from tests.support.durable import two_column_spec, write
 from tests.support.physical import TYPES, P, name_of, same, values
-from txn import encode
-from txn.encode import (
-    CHUNK_OPS,
-    blob_pieces,
-    decode_batch,
-    decode_spec,
-    decode_write_set,
-    encode_at_once,
-    encode_batch,
-    encode_spec,
-    encode_write_set,
-    encode_write_set_slowly,
-)
-from txn.errors import DamagedFile, UnknownFormat
-from txn.huge_values import SHARED_BYTES, bytes_of, is_huge
-from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
-from txn.types import (
+from txn.base.errors import DamagedFile, UnknownFormat
+from txn.base.huge_values import SHARED_BYTES, bytes_of, is_huge
+from txn.base.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
+from txn.base.types import (
     ROW_MARK,
     PartRef,
     PhysicalType,
@@ -39,6 +26,19 @@ from txn.types import (
     Timestamp,
     TxnId,
     bounded,
+)
+from txn.values import encoding as encode
+from txn.values.encoding import (
+    CHUNK_OPS,
+    blob_pieces,
+    decode_batch,
+    decode_spec,
+    decode_write_set,
+    encode_at_once,
+    encode_batch,
+    encode_spec,
+    encode_write_set,
+    encode_write_set_slowly,
 )
 
 TS = Timestamp(1_700_000_000_000 << 16 | 7)

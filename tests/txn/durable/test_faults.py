@@ -13,11 +13,11 @@ from typing import Any, BinaryIO
 import pytest
 
 from tests.support.durable import ManualClock, run
-from txn.errors import DataDirectoryInUse, OutOfSpace, UnknownFormat
-from txn.leadership import DirectoryLock
-from txn.persist.blobfs import Files, LocalBlob
+from txn.base.errors import DataDirectoryInUse, OutOfSpace, UnknownFormat
+from txn.log.leadership import DirectoryLock
+from txn.persist.blobs.files import Files, LocalBlob
 from txn.persist.location import Indeterminate, inline
-from txn.persist.sqlite import SqliteConsensus
+from txn.persist.logs.sqlite import SqliteConsensus
 
 
 class FailingFiles(Files):
@@ -229,8 +229,8 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_long_log_is_truncated_in_bounded_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("txn.persist.sqlite._TRUNCATE_CHUNK", 3)
-    monkeypatch.setattr("txn.persist.sqlite._TRUNCATE_BYTES", 50)
+    monkeypatch.setattr("txn.persist.logs.sqlite._TRUNCATE_CHUNK", 3)
+    monkeypatch.setattr("txn.persist.logs.sqlite._TRUNCATE_BYTES", 50)
 
     async def body() -> None:
         c = await SqliteConsensus.open(str(tmp_path / "log"))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from txn.errors import OutOfSpace
-from txn.persist.file_cache import FileCache
+from txn.base.errors import OutOfSpace
+from txn.persist.blobs.file_cache import FileCache
 
 
 def writer(size: int, calls: list[str] | None = None):  # type: ignore[no-untyped-def]

@@ -8,16 +8,16 @@ from collections.abc import Awaitable
 import pytest
 
 from tests.support.durable import START_MS, ManualClock, run, write
-from txn.encode import decode_batch
-from txn.errors import Cause, CommitUnknown, Fenced, OutOfSpace, TxnError, WriteConflict
-from txn.group_commit import MAX_BATCH_MEMBERS, Committer
-from txn.oracle import DurableOracle
+from txn.base.errors import Cause, CommitUnknown, Fenced, OutOfSpace, TxnError, WriteConflict
+from txn.base.records import Batch, PartSwap
+from txn.base.time import SystemRng, make_timestamp
+from txn.base.types import ShardId, Timestamp
+from txn.log.group_commit import MAX_BATCH_MEMBERS, Committer
+from txn.log.oracle import DurableOracle
 from txn.persist.faulty import FaultRates, FaultyConsensus
 from txn.persist.location import Consensus
 from txn.persist.memory import MemoryConsensus, MemoryDisk
-from txn.records import Batch, PartSwap
-from txn.time import SystemRng, make_timestamp
-from txn.types import ShardId, Timestamp
+from txn.values.encoding import decode_batch
 from txn.wal.cache import LogMap
 from txn.wal.txns import TxnsLog
 

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from tests.support.durable import two_column_spec
 from tests.support.physical import P
-from txn import huge_values
-from txn.columns import rows_to_table
-from txn.huge_values import SHARED_BYTES, bytes_of
-from txn.persist import huge_pages
-from txn.persist.part_write import _huge, sort_table
-from txn.types import ShardColumn
+from txn.base import huge_values
+from txn.base.huge_values import SHARED_BYTES, bytes_of
+from txn.base.types import ShardColumn
+from txn.persist.parts import huge_pages
+from txn.persist.parts.write import _huge, sort_table
+from txn.values.columns import rows_to_table
 
 GROUPS = [1, 3, 64]
 NAMES = ["n", "d", "t", "l"]

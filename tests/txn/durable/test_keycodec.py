@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.physical import SCALARS, TYPES, P, name_of, values
-from txn import keycodec
-from txn.columns import column_arrays, flatten_list
-from txn.keycodec import KeyCodec
+from txn.base.types import BoundedArray, IndexId, KeyRange, PhysicalType, ShardColumn, ShardIndex, bounded
 from txn.mvcc.keys import KeyMaker
-from txn.types import BoundedArray, IndexId, KeyRange, PhysicalType, ShardColumn, ShardIndex, bounded
+from txn.values import keycodec
+from txn.values.columns import column_arrays, flatten_list
+from txn.values.keycodec import KeyCodec
 
 _DAY = 86_400_000_000
 

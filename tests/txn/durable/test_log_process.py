@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.durable import run
-from txn.errors import Fenced
-from txn.persist import log_appender, log_process
+from txn.base.errors import Fenced
 from txn.persist.location import Indeterminate, SequenceConflict
-from txn.persist.log_appender import LARGEST, LogAppender, spawn
-from txn.persist.sqlite import _SCHEMAS, SqliteConsensus
+from txn.persist.logs import appender as log_appender
+from txn.persist.logs import process as log_process
+from txn.persist.logs.appender import LARGEST, LogAppender, spawn
+from txn.persist.logs.sqlite import _SCHEMAS, SqliteConsensus
 from txn.wal.cache import LogMap
 from txn.wal.txns import TxnsLog
 
@@ -196,7 +197,7 @@ def test_the_thread_goes_on_where_no_process_starts(
     def refuse(_url: str) -> None:
         raise OSError("no more processes")
 
-    monkeypatch.setattr("txn.persist.sqlite.spawn", refuse)
+    monkeypatch.setattr("txn.persist.logs.sqlite.spawn", refuse)
 
     async def body() -> None:
         consensus = await SqliteConsensus.open(str(tmp_path / "log.sqlite"), process_after=1)

@@ -12,10 +12,10 @@ from unittest import mock
 import pytest
 
 from tests.support.durable import run
-from txn.errors import OutOfSpace
-from txn.persist import log_space
-from txn.persist.log_process import DONE, FAILED, REFUSED, append, settle
-from txn.persist.sqlite import SqliteConsensus
+from txn.base.errors import OutOfSpace
+from txn.persist.logs import space as log_space
+from txn.persist.logs.process import DONE, FAILED, REFUSED, append, settle
+from txn.persist.logs.sqlite import SqliteConsensus
 
 KIB = 1 << 10
 LONG = bytes(900 * KIB)

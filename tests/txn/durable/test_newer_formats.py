@@ -22,9 +22,9 @@ from tests.support.physical import same
 from tests.txn.durable.shadow import Shadow
 from tests.txn.durable.test_encode import batch_of, row_write
 from tests.txn.durable.test_recovery import in_folder
-from txn.encode import decode_batch, decode_entry, decode_spec, encode_batch, encode_spec
-from txn.errors import UnknownFormat
-from txn.types import PhysicalType, ShardColumn, ShardId, ShardSpec
+from txn.base.errors import UnknownFormat
+from txn.base.types import PhysicalType, ShardColumn, ShardId, ShardSpec
+from txn.values.encoding import decode_batch, decode_entry, decode_spec, encode_batch, encode_spec
 
 NEW = Ext(6, b"new")
 """A value of a kind that nobody knows yet."""
@@ -35,18 +35,21 @@ def crc_of_format(number: int) -> int:
 
 
 NEWER: dict[str, tuple[Mapping[str, Any], str]] = {
-    "directory": ({"txn.leadership.DIRECTORY_FORMAT": 2}, "holdfast data directory, format 2"),
+    "directory": ({"txn.log.leadership.DIRECTORY_FORMAT": 2}, "holdfast data directory, format 2"),
     "part": (
-        {"txn.persist.part_write._format_of": lambda _table, _spec: b"5", "txn.persist.part._KNOWN": (b"5",)},
+        {
+            "txn.persist.parts.write._format_of": lambda _table, _spec: b"5",
+            "txn.persist.parts.part._KNOWN": (b"5",),
+        },
         r"\.parquet has format b'5'",
     ),
-    "sidecar": ({"txn.persist.sidecar._FORMAT": 3}, r"\.sys is a sidecar of format 3"),
+    "sidecar": ({"txn.persist.parts.sidecar._FORMAT": 3}, r"\.sys is a sidecar of format 3"),
     "register": (
         {"txn.persist.checksum.FORMAT_BYTE": b"\x03", "txn.persist.checksum.SEED": crc_of_format(3)},
         "register .* has format 03",
     ),
     "log entry": (
-        {"txn.encode.ENTRY_FORMAT_BYTE": b"\x04", "txn.encode.SEED": crc_of_format(4)},
+        {"txn.values.encoding.ENTRY_FORMAT_BYTE": b"\x04", "txn.values.encoding.SEED": crc_of_format(4)},
         "log.* has format 04",
     ),
     "log file": ({}, r"log\.sqlite has format 3"),

@@ -17,14 +17,14 @@ import pytest
 from engine.catalog.unreadable import FILE, noted
 from engine.private_files import SECRET, stored_secret
 from engine.statistics.files import StatisticsFiles
-from txn.durable import DurableLog, StorageConfig
-from txn.errors import FileTrouble
-from txn.leadership import DirectoryLock
-from txn.persist.blobfs import LocalBlob
+from txn.base.errors import FileTrouble
+from txn.base.time import SystemClock, SystemIdGen, SystemRng
+from txn.log.durable import DurableLog, StorageConfig
+from txn.log.leadership import DirectoryLock
+from txn.persist.blobs.files import LocalBlob
 from txn.persist.regular import NotRegularFile, open_regular
 from txn.persist.reserve import Reserve
 from txn.persist.trouble import opened, reading, whole
-from txn.time import SystemClock, SystemIdGen, SystemRng
 
 PATIENCE_S = 20.0
 

@@ -19,11 +19,12 @@ from engine.errors import report_of
 from planner.catalog import Catalog
 from tests.support.durable import run
 from tests.support.stand_in_store import StandInStore, stand_in_blob
-from txn.errors import DamagedFile, OutOfSpace, StorageError
-from txn.persist import objects, trouble
-from txn.persist.answers import answer_of
+from txn.base.errors import DamagedFile, OutOfSpace, StorageError
+from txn.persist import trouble
+from txn.persist.blobs import objects
+from txn.persist.blobs.answers import answer_of
+from txn.persist.blobs.objects import ObjectBlob
 from txn.persist.location import StoreUnavailable
-from txn.persist.objects import ObjectBlob
 
 
 @dataclass(frozen=True, slots=True)

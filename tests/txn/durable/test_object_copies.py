@@ -18,15 +18,16 @@ import pytest
 
 from tests.support.durable import run, two_column_spec
 from tests.support.stand_in_store import StandInStore, stand_in_blob
-from txn.columns import rows_to_table
-from txn.errors import CopyDamaged, DamagedFile, MissingFile
-from txn.persist import objects, trouble
+from txn.base.errors import CopyDamaged, DamagedFile, MissingFile
+from txn.base.types import IndexId, PartRef
+from txn.persist import trouble
+from txn.persist.blobs import objects
+from txn.persist.blobs.objects import ObjectBlob
 from txn.persist.location import StoreUnavailable, inline
-from txn.persist.objects import ObjectBlob
-from txn.persist.part import Part, RowGroupCache, open_part, parquet_name, sidecar_name, system_name
-from txn.persist.part_write import write_part
-from txn.persist.salvage import examine
-from txn.types import IndexId, PartRef
+from txn.persist.parts.part import Part, RowGroupCache, open_part, parquet_name, sidecar_name, system_name
+from txn.persist.parts.salvage import examine
+from txn.persist.parts.write import write_part
+from txn.values.columns import rows_to_table
 
 SPEC: Final = two_column_spec()
 ROWS: Final = [(i, f"text {i}") for i in range(1, 301)]

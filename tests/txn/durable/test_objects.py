@@ -11,16 +11,16 @@ import pytest
 
 from tests.support.durable import blob_of, run, two_column_spec
 from tests.support.objects import Fault, ObjectProxy, ObjectStoreServer
-from txn.columns import rows_to_table
-from txn.durable import DurableLog, StorageConfig
-from txn.errors import DamagedFile, OutOfSpace, UnknownFormat
-from txn.persist import objects
+from txn.base.errors import DamagedFile, OutOfSpace, UnknownFormat
+from txn.base.time import SystemClock, SystemIdGen, SystemRng
+from txn.base.types import ShardId
+from txn.log.durable import DurableLog, StorageConfig
+from txn.log.shared import ObjectStore
+from txn.persist.blobs import objects
+from txn.persist.blobs.object_url import parse_object_url
+from txn.persist.blobs.objects import ObjectBlob
 from txn.persist.location import StoreUnavailable
-from txn.persist.object_url import parse_object_url
-from txn.persist.objects import ObjectBlob
-from txn.shared import ObjectStore
-from txn.time import SystemClock, SystemIdGen, SystemRng
-from txn.types import ShardId
+from txn.values.columns import rows_to_table
 
 
 @pytest.fixture

@@ -22,30 +22,9 @@ from hypothesis import strategies as st
 from tests.support.durable import run, two_column_spec
 from tests.support.physical import TYPES, P, name_of, same, values
 from tests.txn.durable.test_keycodec import compare_keys, in_range
-from txn import columns, huge_values, keycodec, snapshot
-from txn.columns import column_arrays, rows_to_table, to_python, value_getter
-from txn.errors import DamagedFile, MissingFile, UnknownFormat
-from txn.keycodec import KeyCodec
-from txn.mvcc.parts import PartState
-from txn.persist import part as part_module
-from txn.persist import sidecar as sidecar_module
-from txn.persist.blobfs import LocalBlob
-from txn.persist.checksum import write_blocks
-from txn.persist.location import inline
-from txn.persist.part import (
-    GROUP_BYTES,
-    GROUP_ROWS,
-    SCAN_BYTES,
-    Part,
-    RowGroupCache,
-    open_part,
-    parquet_name,
-    sidecar_name,
-    system_name,
-)
-from txn.persist.part_write import delete_part, write_part
-from txn.persist.sidecar import KeySidecar, build_key_sidecar
-from txn.types import (
+from txn.base import huge_values
+from txn.base.errors import DamagedFile, MissingFile, UnknownFormat
+from txn.base.types import (
     IndexId,
     KeyRange,
     PhysicalType,
@@ -57,6 +36,29 @@ from txn.types import (
     ShardSpec,
     bounded,
 )
+from txn.mvcc.parts import PartState
+from txn.persist.blobs.files import LocalBlob
+from txn.persist.checksum import write_blocks
+from txn.persist.location import inline
+from txn.persist.parts import part as part_module
+from txn.persist.parts import sidecar as sidecar_module
+from txn.persist.parts.part import (
+    GROUP_BYTES,
+    GROUP_ROWS,
+    SCAN_BYTES,
+    Part,
+    RowGroupCache,
+    open_part,
+    parquet_name,
+    sidecar_name,
+    system_name,
+)
+from txn.persist.parts.sidecar import KeySidecar, build_key_sidecar
+from txn.persist.parts.write import delete_part, write_part
+from txn.transaction import snapshot
+from txn.values import columns, keycodec
+from txn.values.columns import column_arrays, rows_to_table, to_python, value_getter
+from txn.values.keycodec import KeyCodec
 
 T = TypeVar("T")
 SPEC = two_column_spec()
@@ -344,7 +346,7 @@ def test_a_row_group_of_long_rows_has_few_of_them(tmp_path: Path) -> None:
 
 
 def test_a_scan_makes_few_wide_rows_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("txn.persist.part._CHUNK_CELLS", 12)
+    monkeypatch.setattr("txn.persist.parts.part._CHUNK_CELLS", 12)
 
     async def body() -> None:
         spec = spec_of(P(kind="int32"), P(kind="int64"), P(kind="int64"))
@@ -392,7 +394,7 @@ def resident_of(name: str) -> int:
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux to see what is mapped")
 def test_pages_of_sidecars_go_and_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("txn.persist.sidecar._SLICE_BYTES", 1 << 12)  # several, the last one shorter
+    monkeypatch.setattr("txn.persist.parts.sidecar._SLICE_BYTES", 1 << 12)  # several, the last one shorter
     index = ShardIndex(index=IndexId(9), attnums=(1,), unique=True)
     spec = spec_of(P(kind="int64"), indexes=(index,))
     rows: list[Row] = [(i * 7 % 20_011,) for i in range(20_011)]

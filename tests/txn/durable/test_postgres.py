@@ -14,9 +14,9 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.postgres import fresh_schema, postgres, url_of  # noqa: F401 - a fixture
-from txn.errors import Fenced, OutOfSpace, UnknownFormat
+from txn.base.errors import Fenced, OutOfSpace, UnknownFormat
 from txn.persist.location import Indeterminate, SequenceConflict
-from txn.persist.postgres import _APPEND, PostgresConsensus, shown
+from txn.persist.logs.postgres import _APPEND, PostgresConsensus, shown
 from txn.wal.cache import LogMap
 from txn.wal.txns import TxnsLog
 
@@ -260,7 +260,7 @@ def test_a_server_that_falls_silent_right_after_the_connection_is_not_waited_for
     async def body() -> None:
         async with Proxy(url_of(postgres)) as proxy, rigged(postgres, through=proxy) as rig:
             epoch = await leading(rig.consensus)
-            monkeypatch.setattr("txn.persist.postgres.CONNECT_TIMEOUT_S", 0.5)
+            monkeypatch.setattr("txn.persist.logs.postgres.CONNECT_TIMEOUT_S", 0.5)
             proxy.cut()
             proxy.swallow = b"synchronous_commit"
             async with asyncio.timeout(20):

@@ -16,9 +16,7 @@ import pytest
 
 from tests.support.durable import ManualClock, kind, run, two_column_spec
 from tests.txn.durable.shadow import NO_TS, Shadow
-from txn.columns import rows_to_table
-from txn.durable import DurableLog, StorageConfig
-from txn.errors import (
+from txn.base.errors import (
     Cause,
     CommitUnknown,
     DataDirectoryInUse,
@@ -28,13 +26,15 @@ from txn.errors import (
     UnknownFormat,
     WriteConflict,
 )
+from txn.base.records import PartSwap, SchemaChange, ShardWrites, WriteSet
+from txn.base.time import SequentialIdGen, SystemClock, SystemIdGen, SystemRng
+from txn.base.types import IndexId, Row, ShardColumn, ShardId, ShardIndex, ShardSpec, TxnId
+from txn.log.durable import DurableLog, StorageConfig
 from txn.persist.faulty import FaultRates, FaultyBlob, FaultyConsensus
 from txn.persist.location import Indeterminate, inline
-from txn.persist.manifest import Manifest
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
-from txn.records import PartSwap, SchemaChange, ShardWrites, WriteSet
-from txn.time import SequentialIdGen, SystemClock, SystemIdGen, SystemRng
-from txn.types import IndexId, Row, ShardColumn, ShardId, ShardIndex, ShardSpec, TxnId
+from txn.persist.parts.manifest import Manifest
+from txn.values.columns import rows_to_table
 
 SPEC = two_column_spec()
 
@@ -555,7 +555,7 @@ def test_the_sweep_spares_ends_that_are_written_meanwhile(monkeypatch: pytest.Mo
 
 
 def test_a_large_transaction_lies_in_a_blob_until_the_log_is_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("txn.group_commit.SPILL_BYTES", 1000)
+    monkeypatch.setattr("txn.log.group_commit.SPILL_BYTES", 1000)
 
     async def body() -> None:
         disk = MemoryDisk()
@@ -583,7 +583,7 @@ def test_a_large_transaction_lies_in_a_blob_until_the_log_is_trimmed(monkeypatch
 
 
 def test_a_large_transaction_that_is_refused_leaves_no_blob(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("txn.group_commit.SPILL_BYTES", 1000)
+    monkeypatch.setattr("txn.log.group_commit.SPILL_BYTES", 1000)
 
     async def body() -> None:
         disk = MemoryDisk()

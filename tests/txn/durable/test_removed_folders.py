@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, cast
 import pytest
 
 from tests.support.durable import run
-from txn.errors import OutOfSpace
+from txn.base.errors import OutOfSpace
 from txn.persist import sized
-from txn.persist.blobfs import Files, LocalBlob
+from txn.persist.blobs.files import Files, LocalBlob
 from txn.persist.location import Indeterminate, inline
 
 GONE = ("tmp", "7", ".")

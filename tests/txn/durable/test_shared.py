@@ -13,15 +13,15 @@ from planner.base.errors import SqlError
 from tests.support.durable import run, write
 from tests.support.postgres import fresh_schema, postgres, url_of  # noqa: F401 - a fixture
 from tests.support.virtual_loop import run_virtual
-from txn.durable import DurableLog, StorageConfig
-from txn.errors import CommitUnknown, DataDirectoryInUse, Fenced, LeaderAlive, UnknownFormat
-from txn.leadership import DATA, SCRATCH, DirectoryLock, take_leadership
-from txn.lease import LeaseOptions
-from txn.persist.blobfs import LocalBlob
+from txn.base.errors import CommitUnknown, DataDirectoryInUse, Fenced, LeaderAlive, UnknownFormat
+from txn.base.time import SequentialIdGen, SystemClock, SystemIdGen, SystemRng
+from txn.log.durable import DurableLog, StorageConfig
+from txn.log.leadership import DATA, SCRATCH, DirectoryLock, take_leadership
+from txn.log.lease import LeaseOptions
+from txn.log.shared import SharedConfig
+from txn.persist.blobs.files import LocalBlob
 from txn.persist.location import Indeterminate, inline
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
-from txn.shared import SharedConfig
-from txn.time import SequentialIdGen, SystemClock, SystemIdGen, SystemRng
 
 LEASE = LeaseOptions(holder="the other", duration_ms=400)
 

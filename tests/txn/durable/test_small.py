@@ -9,13 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.durable import ManualClock, run, two_column_spec
-from txn.errors import Fenced, ReadBelowSince
-from txn.persist.faulty import FaultRates, FaultyConsensus
-from txn.persist.location import Indeterminate
-from txn.persist.manifest import Ends, Manifest, ManifestPart, ManifestStore
-from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
-from txn.selection import Bound, select
-from txn.time import (
+from txn.base.errors import Fenced, ReadBelowSince
+from txn.base.time import (
     SequentialIdGen,
     SystemClock,
     SystemIdGen,
@@ -24,7 +19,12 @@ from txn.time import (
     timestamp_counter,
     timestamp_ms,
 )
-from txn.types import PartRef, ShardId, Timestamp
+from txn.base.types import PartRef, ShardId, Timestamp
+from txn.persist.faulty import FaultRates, FaultyConsensus
+from txn.persist.location import Indeterminate
+from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
+from txn.persist.parts.manifest import Ends, Manifest, ManifestPart, ManifestStore
+from txn.transaction.selection import Bound, select
 from txn.wal.cache import LogMap
 
 # -- log map ---------------------------------------------------------------------------------------

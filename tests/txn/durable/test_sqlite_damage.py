@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.durable import run
-from txn.errors import DamagedFile, UnknownFormat
+from txn.base.errors import DamagedFile, UnknownFormat
 from txn.persist.checksum import seal, seal_number, unseal_number
-from txn.persist.sqlite import _SCHEMAS, SqliteConsensus
+from txn.persist.logs.sqlite import _SCHEMAS, SqliteConsensus
 
 ENTRIES = 40
 Found = tuple[list[tuple[int, bytes]], dict[str, bytes], int]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.durable import run
 from txn.persist.location import Indeterminate
-from txn.persist.sqlite import SqliteConsensus
+from txn.persist.logs.sqlite import SqliteConsensus
 
 FAILED = b"x" * 40_000  # ten pages: more than what comes after it
 
@@ -79,7 +79,7 @@ def test_nothing_is_done_while_the_file_cannot_be_cut(
         try:
             consensus._torn = True
             with monkeypatch.context() as patched:
-                patched.setattr("txn.persist.sqlite.cut_tail", failing)
+                patched.setattr("txn.persist.logs.sqlite.cut_tail", failing)
                 with pytest.raises(Indeterminate):
                     await consensus.log_bounds()
             assert await consensus.log_bounds() == (1, 1)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.durable import run
 from tests.txn.locks.test_lock_table import owner, turns, waiting
-from txn.errors import Deadlock, LockTimeout, TooManyLocks, WaitCancelled
+from txn.base.errors import Deadlock, LockTimeout, TooManyLocks, WaitCancelled
 from txn.locks import advisory
 from txn.locks import table as locktable
 from txn.locks.advisory import AdvisoryLocks

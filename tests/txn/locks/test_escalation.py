@@ -20,11 +20,11 @@ from tests.support.store import (
     open_memory_store,
     settle,
 )
-from txn.coordinator import TxnOptions
-from txn.errors import Deadlock
+from txn.base.errors import Deadlock
+from txn.base.types import KeyRange, RowId
 from txn.locks.mode import IX, NAMES, SIX, S, X
 from txn.store import ShardStore
-from txn.types import KeyRange, RowId
+from txn.transaction.coordinator import TxnOptions
 
 Body = Callable[[ShardStore], Coroutine[Any, Any, None]]
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from tests.support.durable import run
-from txn.errors import Deadlock, LockTimeout, TxnError, WaitCancelled
+from txn.base.errors import Deadlock, LockTimeout, TxnError, WaitCancelled
 from txn.locks.entry import LockOwner
 from txn.locks.mode import S, X
 from txn.locks.table import LockTable

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.durable import run
-from txn.errors import Deadlock, LockTimeout, WaitCancelled
+from txn.base.errors import Deadlock, LockTimeout, WaitCancelled
 from txn.locks.entry import LockOwner
 from txn.locks.mode import COMPATIBLE, IS, IX, NAMES, SIX, SUPREMUM, S, X
 from txn.locks.table import AT_ONCE, LockTable

@@ -22,11 +22,11 @@ from tests.support.store import (
     settle,
     tiny_limits,
 )
-from txn.coordinator import TxnOptions
-from txn.errors import Deadlock, DuplicateKey, WriteConflict
-from txn.next_key import MAX_RANGE_KEYS
+from txn.base.errors import Deadlock, DuplicateKey, WriteConflict
+from txn.base.types import IndexId, KeyRange, RowId
 from txn.store import ShardStore
-from txn.types import IndexId, KeyRange, RowId
+from txn.transaction.coordinator import TxnOptions
+from txn.transaction.next_key import MAX_RANGE_KEYS
 
 Body = Callable[[ShardStore], Coroutine[Any, Any, None]]
 KEYS = (1, 2, 5, 10, 20)

@@ -19,10 +19,10 @@ from tests.support.store import (
     open_memory_store,
     settle,
 )
-from txn.errors import LockNotAvailable, LockTarget
+from txn.base.errors import LockNotAvailable, LockTarget
+from txn.base.types import RowId
 from txn.locks.mode import COMPATIBLE, ROW_CONFLICTS, ROW_MODES, RowLock
 from txn.store import ShardStore
-from txn.types import RowId
 
 Body = Callable[[ShardStore], Coroutine[Any, Any, None]]
 ROW = RowId(1)

@@ -9,11 +9,11 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 
+from txn.base.types import PartRef, Timestamp
 from txn.mvcc import own_ends as own_ends_module
 from txn.mvcc import parts as parts_module
 from txn.mvcc.own_ends import OwnEnds
 from txn.mvcc.parts import PartState
-from txn.types import PartRef, Timestamp
 
 
 def part_of(rows: int, begins: list[int]) -> PartState:

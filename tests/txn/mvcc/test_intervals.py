@@ -9,10 +9,10 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, INT, SHARD, StepClock, now, open_memory_store, tear_away, tiny_limits
-from txn.errors import LockNotAvailable
-from txn.intervals import EMPTY, PLACE_BYTES, node, nodes_of
+from txn.base.errors import LockNotAvailable
+from txn.base.types import IndexId, KeyRange, PhysicalType, ShardColumn, ShardIndex, ShardSpec
 from txn.persist.memory import MemoryDisk
-from txn.types import IndexId, KeyRange, PhysicalType, ShardColumn, ShardIndex, ShardSpec
+from txn.values.intervals import EMPTY, PLACE_BYTES, node, nodes_of
 
 BY_R = IndexId(30)
 TOP = 256**PLACE_BYTES - 1

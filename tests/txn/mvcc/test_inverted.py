@@ -25,15 +25,16 @@ from tests.support.store import (
     tear_away,
     tiny_limits,
 )
-from txn import group_commit, writes
-from txn.entries import document_entries, key_entry, lexeme_entry
-from txn.errors import LockNotAvailable, WriteConflict
-from txn.index_build import IndexBuild
+from txn.base.errors import LockNotAvailable, WriteConflict
+from txn.base.types import IndexId, PhysicalType, ShardColumn, ShardIndex, ShardSpec
+from txn.log import group_commit
 from txn.mvcc import departing, keys, many_keys
 from txn.mvcc.index import HotIndex
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
-from txn.types import IndexId, PhysicalType, ShardColumn, ShardIndex, ShardSpec
+from txn.transaction import writes
+from txn.transaction.index_build import IndexBuild
+from txn.values.entries import document_entries, key_entry, lexeme_entry
 
 BY_TAGS, BY_KEYS, BY_PATHS, BY_LEXEMES = IndexId(20), IndexId(21), IndexId(22), IndexId(23)
 WORDS = "abcdef"

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from tests.support.durable import run
 from tests.support.physical import P, name_of, values
 from tests.support.store import SHARD, now, open_memory_store
-from txn.columns import NO_TAIL
-from txn.errors import DuplicateKey
+from txn.base.errors import DuplicateKey
+from txn.base.types import IndexId, PhysicalType, ShardColumn, ShardIndex, ShardSpec
 from txn.mvcc import keys, long_keys, many_keys
 from txn.mvcc.index import TOP
 from txn.mvcc.keys import NULL_LAST, KeyMaker
 from txn.mvcc.long_keys import LongList, LongText
-from txn.persist import sidecar
-from txn.persist.part import Part
-from txn.types import IndexId, PhysicalType, ShardColumn, ShardIndex, ShardSpec
+from txn.persist.parts import sidecar
+from txn.persist.parts.part import Part
+from txn.values.columns import NO_TAIL
 
 TYPES = [
     P(kind="text"),

@@ -26,11 +26,11 @@ from tests.support.store import (
     tear_away,
     tiny_limits,
 )
-from txn.errors import DuplicateKey
+from txn.base.errors import DuplicateKey
+from txn.base.slices import at_once
+from txn.base.types import KeyRange
 from txn.persist.memory import MemoryDisk
-from txn.slices import at_once
 from txn.store import ShardStore
-from txn.types import KeyRange
 
 Rows = dict[int, tuple[Any, ...]]
 keys = st.integers(0, 12)

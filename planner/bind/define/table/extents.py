@@ -4,7 +4,7 @@
     point '(NaN,1)'         ->  (,)                                beyond the limits, or no number: it may be anywhere
 
 Two shapes of which one contains the other, or that overlap, or are the same, have ranges that overlap, infinities and NaN aside. So an index of these ranges
-(``txn.intervals``) finds candidates for such conditions; the condition is tested again on each. The expression is made of PostgreSQL's own
+(``txn.values.intervals``) finds candidates for such conditions; the condition is tested again on each. The expression is made of PostgreSQL's own
 functions, and kept as any expression of an index is (``planner.bind.define.table.index``).
 """
 

@@ -1,0 +1,1 @@
+"""What every part of txn may use: errors, timestamps, the values exchanged with the engine."""

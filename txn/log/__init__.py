@@ -1,0 +1,1 @@
+"""The log and who may write it: oracle, lease, group commit, timelines, holds."""

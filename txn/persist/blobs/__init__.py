@@ -1,0 +1,1 @@
+"""Blobs: files of a directory, objects of a bucket."""

@@ -1,0 +1,1 @@
+"""Logs: consensus in SQLite and in PostgreSQL."""

@@ -1,0 +1,1 @@
+"""Parts: immutable Parquet files, their sidecars and manifests."""

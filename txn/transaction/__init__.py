@@ -1,0 +1,1 @@
+"""Transactions: reads, writes, locks asked for, and how they end."""

@@ -1,0 +1,1 @@
+"""Values as columns, as keys, and as bytes of the log."""
