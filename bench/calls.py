@@ -39,7 +39,8 @@ from engine.database import Database
 from engine.preload import preload
 from pgwire import give_way, release
 from pgwire.bounded import bounded
-from pgwire.codecs import hstore, registry
+from pgwire.codecs import registry
+from pgwire.codecs.json import hstore
 from pgwire.codecs.registry import DEFAULT, text_input
 from pgwire.codecs.system import RecordValue
 from planner import functions as builtins
@@ -224,7 +225,7 @@ MAKERS: Final[dict[str, Callable[[], list[Value]]]] = {
 
 def registry_citext(text: str) -> Any:
     """Return a value of citext."""
-    from pgwire.codecs import citext
+    from pgwire.codecs.text import citext
 
     return citext.parse(text)
 
@@ -471,7 +472,7 @@ def forms() -> Iterator[tuple[str, Callable[[], Found]]]:
         for shape, (value, kind) in enumerate(long(name)):
             label = f"{name} {shape}"
             if kind in ("hstore", "citext"):
-                module = sys.modules[f"pgwire.codecs.{kind}"]
+                module = sys.modules[f"pgwire.codecs.{'json' if kind == 'hstore' else 'text'}.{kind}"]
                 show = getattr(module, "show", None) or module.unpack
                 parse, send, receive = module.parse, module.send, module.receive
                 keys: list[Any] = [None, None]

@@ -38,10 +38,10 @@ from typing import Any
 
 from bench.wire_loop import CountingTransport
 from pgwire import messages as m
-from pgwire.encode import encode_frontend
+from pgwire.messages.encode import encode_frontend
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
-from pgwire.turns import Turns
+from pgwire.session.turns import Turns
 from tests.support.engine import open_database
 from txn.persist.memory import MemoryDisk
 

@@ -26,7 +26,7 @@ from pgwire.backend import (
     StatementDescription,
     TransactionStatus,
 )
-from pgwire.encode import encode_frontend
+from pgwire.messages.encode import encode_frontend
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
 

@@ -35,7 +35,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from pgwire.codecs.user_types import NAMES, Names
+from pgwire.codecs.users.types import NAMES, Names
 from pgwire.release import free_huge
 from pgwire.voice import VOICE, Severity, Tell
 from planner.base.errors import SqlError

@@ -87,10 +87,10 @@ from engine.transaction.snapshots import SnapshotRegistry
 from engine.upkeep import Upkeep
 from pgwire import give_way, release
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
-from pgwire.codecs.encodings import at_hand
-from pgwire.codecs.encodings import encoding as tables_of
-from pgwire.framing import Room
-from pgwire.turns import Turns
+from pgwire.codecs.text.encodings import at_hand
+from pgwire.codecs.text.encodings import encoding as tables_of
+from pgwire.messages.framing import Room
+from pgwire.session.turns import Turns
 from planner.catalog import DatabaseDef, TimelineDef
 from planner.query import OutputColumn
 from txn.base import huge_values

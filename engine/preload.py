@@ -18,7 +18,7 @@ import pgwire
 import planner
 import txn
 from engine.catalog.builtin_relations import column_domains
-from pgwire.codecs import zone
+from pgwire.codecs.time import zone
 from planner import bind
 from planner import functions as builtins
 from planner.conversion.order import default_less

@@ -1,4 +1,4 @@
-"""Whether this server still leads, as connections ask it before an answer leaves (``pgwire.responder``)."""
+"""Whether this server still leads, as connections ask it before an answer leaves (``pgwire.session.responder``)."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Responder(Protocol):
         """Queue ParameterStatus: it goes out just before ReadyForQuery, with the last value given."""
 
     def client_encoding(self, name: str) -> None:
-        """Read and write texts in this encoding (a canonical name of ``pgwire.codecs.encodings``) from now on.
+        """Read and write texts in this encoding (a canonical name of ``pgwire.codecs.text.encodings``) from now on.
 
         That is for the messages. Rows and COPY data, whose values the backend encodes, are as ``CodecSettings`` say.
         Parameters of Bind arrive as the client sent them.
@@ -163,7 +163,7 @@ class Responder(Protocol):
         """Queue one CopyData message (copied)."""
 
     def copy_rows(self, framed: bytes | bytearray | memoryview) -> None:
-        """Queue CopyData messages that are framed already, one per row (see pgwire.codecs.copy_out)."""
+        """Queue CopyData messages that are framed already, one per row (see pgwire.codecs.copy.writing)."""
 
     def copy_done(self) -> None:
         """Queue CopyDone."""
@@ -283,7 +283,7 @@ class Backend(Protocol):
 
     @property
     def wrote(self) -> bool:
-        """Whether the running transaction, or the last one if none runs, is one that writes (see ``pgwire.turns``)."""
+        """Whether the running transaction, or the last one if none runs, is one that writes (see ``pgwire.session.turns``)."""
 
     def cancel(self, *, ends: bool = False) -> None:
         """A CancelRequest with this connection's key arrived; may be called at any time. ``ends``: the connection is to end, too."""

@@ -8,12 +8,12 @@ has to know when a single byte is due instead of a message (after SSLRequest and
 
 from __future__ import annotations
 
-from pgwire import decode
 from pgwire import messages as m
 from pgwire.connection import NEED_DATA, Signal
-from pgwire.encode import encode_frontend
 from pgwire.errors import RemoteProtocolError
-from pgwire.framing import DEFAULT_MAX_MESSAGE_BYTES, HEADER, FrameBuffer
+from pgwire.messages import decode
+from pgwire.messages.encode import encode_frontend
+from pgwire.messages.framing import DEFAULT_MAX_MESSAGE_BYTES, HEADER, FrameBuffer
 
 
 class ClientConnection:

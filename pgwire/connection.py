@@ -19,12 +19,13 @@ from enum import Enum
 from functools import lru_cache, partial
 from typing import Final, TypeAlias
 
-from pgwire import decode
 from pgwire import messages as m
 from pgwire.backend import FieldDescription, TransactionStatus
-from pgwire.codecs.encodings import UTF8, Encoding
 from pgwire.codecs.errors import DataError
-from pgwire.encode import (
+from pgwire.codecs.text.encodings import UTF8, Encoding
+from pgwire.errors import ErrorReport, LocalProtocolError, RemoteProtocolError
+from pgwire.messages import decode
+from pgwire.messages.encode import (
     READY_FOR_QUERY,
     Write,
     cached_row_description,
@@ -32,8 +33,7 @@ from pgwire.encode import (
     error_response,
     row_description,
 )
-from pgwire.errors import ErrorReport, LocalProtocolError, RemoteProtocolError
-from pgwire.framing import (
+from pgwire.messages.framing import (
     DEFAULT_MAX_MESSAGE_BYTES,
     HEADER,
     HELD_BYTES,

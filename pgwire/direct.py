@@ -1,4 +1,4 @@
-"""A reader's socket, used directly while its transport waits for the loop's next turn (``pgwire.turns``).
+"""A reader's socket, used directly while its transport waits for the loop's next turn (``pgwire.session.turns``).
 
 Reads and writes here share the socket with a transport of asyncio or uvloop, which finds nothing to read then, and whose queue of output
 is empty. Not for TLS, whose transport alone has the keys.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
-from pgwire.responder import Writer
+from pgwire.session.responder import Writer
 
 READ_BYTES: Final = 64 << 10  # taken from a reader's socket at once
 

@@ -29,10 +29,10 @@ from pgwire import tcp
 from pgwire.auth.exchange import RandomBytes
 from pgwire.backend import Database
 from pgwire.errors import BackendError, ErrorReport
-from pgwire.framing import DEFAULT_MAX_MESSAGE_BYTES, Room
-from pgwire.lobby import Lobby
+from pgwire.messages.framing import DEFAULT_MAX_MESSAGE_BYTES, Room
 from pgwire.session import ADMIN_SHUTDOWN, CANCEL_GRACE_S, Session
-from pgwire.turns import Turns
+from pgwire.session.lobby import Lobby
+from pgwire.session.turns import Turns
 
 LOG: Final = logging.getLogger("pgwire")
 
@@ -52,7 +52,7 @@ class ServerConfig:
         unix_directory: also listen on ``<directory>/.s.PGSQL.<port>`` if set.
         tls: context with a certificate; without one SSLRequest is answered N.
         tls_end_point: what SCRAM binds to over TLS (``pgwire.auth.end_point``); empty: channel binding is not offered.
-        max_connections: authenticated sessions; more get FATAL 53300. Others have places of their own (``pgwire.lobby``).
+        max_connections: authenticated sessions; more get FATAL 53300. Others have places of their own (``pgwire.session.lobby``).
         max_message_bytes: largest Query, Parse, Bind or CopyData.
         authentication_timeout_s: from accept to the first ReadyForQuery.
         input_limit_bytes: what may arrive while a message is handled before reading pauses.

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 
 import psycopg
 
-from pgwire.codecs.multibyte import DATA, TABLES, Corrections, base, sending
+from pgwire.codecs.text.multibyte import DATA, TABLES, Corrections, base, sending
 
 _RECEIVED = """
 CREATE FUNCTION pg_temp.received(encoding name, units bytea[]) RETURNS TABLE (unit bytea, means text) LANGUAGE plpgsql AS $$

@@ -27,8 +27,8 @@ from engine.catalog.physical import shard_column
 from engine.writes.copy_bulk import BatchMaker, row_batches
 from engine.writes.copy_conditions import Conditions
 from engine.writes.copy_rows import RowLoader
-from pgwire.codecs.copy_columns import column_reader
-from pgwire.codecs.copy_lines import CopyRows
+from pgwire.codecs.copy.columns import column_reader
+from pgwire.codecs.copy.lines import CopyRows
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import DEFAULT
 from planner.base.errors import SqlError

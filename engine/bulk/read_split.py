@@ -23,12 +23,12 @@ from engine.writes.copy_bulk import AHEAD_BYTES, ColumnLoader, Piece, parted, ro
 from engine.writes.copy_rows import LoadSpec, Rejects, RowLoader, RowWatch
 from engine.writes.progress import CopyProgress
 from pgwire.codecs.copy import copy_context, with_context
-from pgwire.codecs.copy_encoding import Transcoder
-from pgwire.codecs.copy_in import copy_decoder
-from pgwire.codecs.copy_json import JsonDecoder
-from pgwire.codecs.copy_lines import CopyDecoder, LineDecoder
-from pgwire.codecs.encodings import encoding
+from pgwire.codecs.copy.encoding import Transcoder
+from pgwire.codecs.copy.json import JsonDecoder
+from pgwire.codecs.copy.lines import CopyDecoder, LineDecoder
+from pgwire.codecs.copy.reading import copy_decoder
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.text.encodings import encoding
 from planner.evaluate import Env, Shared
 from planner.facts import BYTEA, facts
 

@@ -1,6 +1,6 @@
 """Rows of a result -> the bytes of a file, in every format of COPY TO. Pure but for the file that is written.
 
-    text, csv, binary   PostgreSQL's (``pgwire.codecs.copy_out``)
+    text, csv, binary   PostgreSQL's (``pgwire.codecs.copy.writing``)
     json                one object a line, each value as row_to_json makes it
     parquet             columns under their names, in Arrow's types where these say the same; else as text
 
@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pgwire.codecs import domain
 from pgwire.codecs.columnar import text_column, values_of
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_out import (
+from pgwire.codecs.copy.writing import (
     CopyEncoder,
     copy_batch_encoder,
     copy_header,
@@ -29,11 +29,11 @@ from pgwire.codecs.copy_out import (
     copy_row_encoder,
     copy_trailer,
 )
-from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.long_rows import LongRow, byte_pieces, framed_parts
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.text.encodings import encoding
 from pgwire.codecs.typmod import numeric_limits
 from planner.base.errors import SqlError
 from planner.functions.json.values import quote, to_json

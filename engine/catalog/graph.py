@@ -23,7 +23,7 @@ from engine.catalog.indexes import Pace, at_once
 from engine.catalog.references import named
 from engine.catalog.stored import Stored, StoredKey, key_of
 from pgwire.give_way import paced, paced_iter
-from pgwire.long_values import in_order
+from pgwire.long.values import in_order
 from planner.catalog import FunctionDef, RelationDef, TypeDef
 
 if TYPE_CHECKING:

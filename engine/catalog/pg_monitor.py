@@ -11,7 +11,7 @@ from engine.catalog.pg_catalog import has_triggers
 from engine.catalog.virtual import RowDict, by_index_oid, by_name, by_oid, of_each, relation
 from engine.connection.setting_classes import EFFECTIVE, REASONS
 from engine.connection.setting_defs import OURS, PLPGSQL, SERVER_VERSION
-from pgwire.codecs.zone import ABBREVIATIONS, abbreviation_offset_at, names
+from pgwire.codecs.time.zone import ABBREVIATIONS, abbreviation_offset_at, names
 from pgwire.give_way import give_way
 from planner.catalog.named_oids import relations_in_text
 from planner.catalog.relation_kinds import STORING, TABLES

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from engine.catalog.index_parts import index_parts
 from pgwire.codecs.domain import BOX, CIRCLE, LINE, LSEG, PATH, POINT, POLYGON
-from pgwire.codecs.ranges import range_type
+from pgwire.codecs.users.ranges import range_type
 from planner.base.errors import not_supported
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.facts import BIT as BIT_OID

@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING
 
-from pgwire.codecs.composite import RowShape
-from pgwire.codecs.user_types import Shapes
+from pgwire.codecs.users.composite import RowShape
+from pgwire.codecs.users.types import Shapes
 from planner.facts import facts
 from planner.types.facts import FIRST_USER_OID
 

@@ -26,7 +26,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import Unreadable, is_shared, split_key
 from engine.catalog.stored import Stored, StoredKey
 from engine.transaction.losses import Losses
-from pgwire.codecs.user_types import forget_space, set_latest
+from pgwire.codecs.users.types import forget_space, set_latest
 from planner.catalog import DatabaseDef
 from planner.deparse.expr import quote_identifier
 from txn.base.types import Timestamp

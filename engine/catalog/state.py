@@ -58,8 +58,8 @@ from engine.catalog.stored import (
 )
 from engine.catalog.type_owners import own
 from engine.catalog.user_types import register, register_catalog_rows, register_rows_of, row_shape, with_enums
-from pgwire.codecs.composite import RowShape
-from pgwire.codecs.user_types import UserTypes
+from pgwire.codecs.users.composite import RowShape
+from pgwire.codecs.users.types import UserTypes
 from pgwire.give_way import paced_iter
 from planner.catalog import (
     DEFAULT_TIMELINE,

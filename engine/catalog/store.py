@@ -39,7 +39,7 @@ from engine.eager import settle
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import STORED_TEXT
 from pgwire.give_way import between, openly
-from pgwire.long_values import joined_bytes
+from pgwire.long.values import joined_bytes
 from planner.catalog import (
     AclDef,
     ColumnDef,

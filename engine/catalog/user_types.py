@@ -11,10 +11,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from engine.catalog.type_owners import own
-from pgwire.codecs.composite import Attribute, RowShape
-from pgwire.codecs.ranges import RangeType
-from pgwire.codecs.register import order_of, register_domain, register_enum, register_range, register_row
-from pgwire.codecs.user_types import EnumLabels
+from pgwire.codecs.users.composite import Attribute, RowShape
+from pgwire.codecs.users.ranges import RangeType
+from pgwire.codecs.users.register import (
+    order_of,
+    register_domain,
+    register_enum,
+    register_range,
+    register_row,
+)
+from pgwire.codecs.users.types import EnumLabels
 from pgwire.give_way import paced
 from planner.catalog import RelationDef, RowType, TypeDef
 from planner.facts import TypeFact, facts, register_type

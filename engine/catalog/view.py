@@ -30,7 +30,7 @@ from engine.eager import settle
 from engine.reads.caches import PlanCaches
 from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import BLOCK, IMPLICIT
-from pgwire.codecs.user_types import EnumLabels, UserTypes
+from pgwire.codecs.users.types import EnumLabels, UserTypes
 from pgwire.give_way import between, openly, paced, spaced
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, TypeDef

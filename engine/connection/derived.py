@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, cast
 
 from engine.connection.settings import Settings
-from pgwire.codecs.encodings import CLIENT_ONLY
 from pgwire.codecs.settings import CodecSettings, DateOrder, DateStyle, IntervalStyle
+from pgwire.codecs.text.encodings import CLIENT_ONLY
 from txn.base.types import Timestamp
 from txn.transaction.selection import Level
 

@@ -23,14 +23,14 @@ from engine.slices import pause
 from pgwire.backend import FieldDescription, Fields, Responder
 from pgwire.codecs import bytea
 from pgwire.codecs.columnar import batch_encoder
-from pgwire.codecs.encodings import UTF8, encoding
 from pgwire.codecs.long_rows import LongRow, long_data_row
 from pgwire.codecs.registry import binary_decoder, text_decoder, type_size
 from pgwire.codecs.rows import LongRows, row_encoder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.sizes import measure_of
+from pgwire.codecs.text.encodings import UTF8, encoding
 from pgwire.give_way import PACE, between, openly
-from pgwire.long_values import LONG
+from pgwire.long.values import LONG
 from pgwire.oids import BYTEA
 from planner.base.errors import SqlError
 from planner.facts import INT2, INT4, INT8, TEXT

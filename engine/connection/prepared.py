@@ -20,9 +20,9 @@ from engine.reads.plans import Plan
 from engine.transaction.time_travel import catalog_at
 from pgwire.backend import SMALL_BYTES
 from pgwire.codecs.copy import with_context
-from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import clip_bytes
+from pgwire.codecs.text.encodings import encoding
 from pgwire.give_way import give_way, openly
 from pgwire.release import release_all
 from planner import ast

@@ -17,7 +17,7 @@ from engine.bulk.regular import NotRegularFile, read_regular
 from engine.bulk.server_files import permitted
 from engine.errors import file_state
 from pgwire.codecs.invalid import quoting
-from pgwire.long_values import joined_bytes
+from pgwire.long.values import joined_bytes
 from planner.base.errors import SqlError
 from planner.base.large import foresee
 from planner.catalog.acl import READ_SERVER_FILES

@@ -13,7 +13,7 @@ from engine.reads.planning import LONG_TEXT
 from engine.reads.plans import Plan
 from engine.transaction.block_statements import set_mode
 from pgwire.backend import Responder
-from pgwire.codecs.encodings import at_hand, canonical, convertible, encoding
+from pgwire.codecs.text.encodings import at_hand, canonical, convertible, encoding
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.parse.long_names import cut

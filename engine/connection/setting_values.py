@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 from engine.connection import setting_lists as lists
 from engine.connection.setting_defs import SettingDef
 from engine.connection.setting_numbers import real_number, whole_number
-from pgwire.codecs.encodings import canonical, convertible
 from pgwire.codecs.invalid import quoting
-from pgwire.codecs.zone import find_zone, names
+from pgwire.codecs.text.encodings import canonical, convertible
+from pgwire.codecs.time.zone import find_zone, names
 from planner.base.errors import SqlError, not_supported
 from planner.catalog import TextSearchDef
 from planner.facts import REGCONFIG

@@ -23,7 +23,7 @@ from engine.connection.setting_numbers import show_with_unit
 from engine.connection.setting_values import FindConfiguration, normalise, own_configuration
 from pgwire.codecs.invalid import quoting
 from pgwire.errors import BackendError
-from pgwire.long_values import fields, run_end
+from pgwire.long.values import fields, run_end
 from pgwire.tcp import TCP_OPTIONS
 from planner.base.errors import SqlError, not_supported
 

@@ -51,7 +51,7 @@ STATEMENTS_IN_A_ROW: Final = 16
 def answer_point(conn: Connection, plan: Plan, values: tuple[Any, ...], out: Responder) -> bool:
     """Answer a Query that is a read by key and a transaction by itself, on the spot; False: ``run_text`` has to.
 
-    Takes no locks and changes nothing that others see, so it may come in the middle of their work (``pgwire.turns``).
+    Takes no locks and changes nothing that others see, so it may come in the middle of their work (``pgwire.session.turns``).
     """
     session = conn.session
     if plan.point is None or session.block.state is not IDLE or not conn.db.leading():

@@ -22,7 +22,7 @@ from engine.transaction.conflicts import key_word
 from engine.transaction.shown_values import shown_value
 from engine.writes.shape import table_layout
 from pgwire.give_way import between, openly
-from pgwire.long_values import in_order
+from pgwire.long.values import in_order
 from planner.base.errors import SqlError
 from planner.bind import bind_check
 from planner.bind.stored.runnable import runnable

@@ -1,6 +1,6 @@
 """Composite types as catalog changes: CREATE TYPE ... AS (...), and what ALTER TYPE does to attributes.
 
-Values have their attributes by number (``pgwire.codecs.composite``), so that adding and renaming attributes touches no row:
+Values have their attributes by number (``pgwire.codecs.users.composite``), so that adding and renaming attributes touches no row:
 
     CREATE TYPE t AS (a int, b text)      1 a   2 b             (1, 'x')
     DROP ATTRIBUTE a                      1 .   2 b             (., 'x')

@@ -10,7 +10,7 @@ from engine.catalog.stored import key_of
 from engine.connection.portal import Command, Outcome
 from engine.ddl.named_places import alter_named, schema_oid
 from engine.reads.plans import Plan, Replan
-from pgwire.codecs.encodings import NAMES
+from pgwire.codecs.text.encodings import NAMES
 from pgwire.give_way import openly
 from planner import statements as st
 from planner.base.errors import SqlError

@@ -15,8 +15,8 @@ from engine.catalog.stored import row_array_oid, row_type_oid
 from engine.constraints.define import touch
 from engine.ddl.rewrite import rewrite_rows
 from pgwire.bounded import alike
-from pgwire.codecs.composite import RowShape, pack, values_of
-from pgwire.codecs.ranges import (
+from pgwire.codecs.users.composite import RowShape, pack, values_of
+from pgwire.codecs.users.ranges import (
     Bound,
     RangeType,
     between,

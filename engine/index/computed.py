@@ -14,8 +14,8 @@ from typing import Any
 from engine.index.nodes import Node, lockstep, release_sets
 from engine.index.sources import Columns, Source, whole_row
 from engine.index.state import BATCH, CteState, Item, Pipe, Rows, evaluate
-from pgwire.codecs.composite import record_of
 from pgwire.codecs.system import RecordValue
+from pgwire.codecs.users.composite import record_of
 from planner.base.errors import SqlError
 from planner.evaluate import Env, Layout, compile_row
 from planner.facts import RECORD

@@ -22,7 +22,7 @@ from engine.catalog.index_parts import index_parts
 from engine.index.access import Access, IntervalMode, is_ready
 from engine.index.candidates import CandidateScan, Request, index_key, is_key
 from engine.index.computed_keys import holds_rows_of
-from pgwire.codecs.ranges import place, range_type, unpack_range
+from pgwire.codecs.users.ranges import place, range_type, unpack_range
 from planner.bind.define.table.extents import extent
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.facts import facts

@@ -27,9 +27,9 @@ from engine.catalog.index_parts import index_parts
 from engine.index.access import Access, EntryMode, is_ready
 from engine.index.candidates import FEW_ROWS, CandidateScan, Request, index_key, is_key
 from engine.index.computed_keys import holds_rows_of
-from pgwire.codecs import hstore
+from pgwire.codecs.json import hstore
 from pgwire.codecs.numeric import NAN
-from pgwire.codecs.tsquery import Word, unpack
+from pgwire.codecs.text.tsquery import Word, unpack
 from pgwire.give_way import give_way, paced, paced_iter
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.evaluate import flat

@@ -18,7 +18,7 @@ from engine.index.nodes import Filter, Node, OneRow, records_among
 from engine.index.sources import Source
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.give_way import give_way, paced
-from pgwire.long_hash import LONG, hashed
+from pgwire.long.hashes import LONG, hashed
 from pgwire.release import LARGE, release
 from planner.evaluate import Env, Layout, compile_filter
 from planner.functions.values.compare import hash_key, may_be_long

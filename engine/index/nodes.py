@@ -27,7 +27,7 @@ from engine.index.sorting import RUN, OrderItem, compare_key, merged, sort_rows
 from engine.index.state import BATCH, FEW, Pipe, Rows, evaluate, evaluate_rows, gather, stepwise
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced
-from pgwire.long_hash import LONG, hashed
+from pgwire.long.hashes import LONG, hashed
 from pgwire.release import let_go, release
 from planner.base.errors import SqlError
 from planner.base.large import METER

@@ -23,8 +23,8 @@ from engine.index.sources import SourceNode
 from engine.index.state import ExecState, Pipe, Rows, SubRun, Wait
 from engine.index.virtual_sources import VirtualLookup
 from pgwire.give_way import give_way, paced
-from pgwire.long_arrays import gathered, tupled
-from pgwire.long_hash import hashed
+from pgwire.long.arrays import gathered, tupled
+from pgwire.long.hashes import hashed
 from planner.base.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Suspend, compile_operator, compile_row, walk
 from planner.facts import INT4, facts

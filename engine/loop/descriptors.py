@@ -19,7 +19,7 @@ import resource
 from collections import deque
 from typing import Final
 
-from pgwire.lobby import STAY
+from pgwire.session.lobby import STAY
 
 FILES: Final = 256
 """Of the server itself: log, parts and sidecars being read or written, pipes to Spark, what DuckDB opens."""

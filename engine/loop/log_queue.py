@@ -15,7 +15,7 @@ import queue
 from logging.handlers import QueueHandler, QueueListener
 from typing import Final, TextIO
 
-from pgwire.long_values import mapped
+from pgwire.long.values import mapped
 
 _PIECE: Final = 1 << 14
 """Characters of a record that one call changes: the thread keeps the interpreter for as long."""

@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from pgwire.bounded import BoundedArray, bounded
-from pgwire.long_values import joined, joined_bytes
+from pgwire.long.values import joined, joined_bytes
 
 PIECE: Final = 256 << 10
 FRAME: Final = struct.Struct("=I")

@@ -24,8 +24,8 @@ from engine.reads.query import context
 from engine.routines.inner import run_inner
 from engine.routines.where import tell_where, telling, told
 from engine.writes.returning import make_env
-from pgwire.codecs.composite import pack_row, record_of
 from pgwire.codecs.system import RecordValue
+from pgwire.codecs.users.composite import pack_row, record_of
 from pgwire.give_way import openly
 from planner.base.errors import SqlError
 from planner.bind.expression.calls import result_row

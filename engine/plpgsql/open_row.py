@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pgwire.codecs.composite import pack_row, record_of
+from pgwire.codecs.users.composite import pack_row, record_of
 from planner.base.errors import SqlError
 from planner.catalog import Catalog, ColumnDef
 from planner.query import OutputColumn

@@ -13,7 +13,7 @@ from pgwire.codecs.domain import TUPLE_TYPES
 from pgwire.codecs.registry import text_output
 from pgwire.errors import ErrorReport
 from pgwire.give_way import openly
-from pgwire.long_values import joined
+from pgwire.long.values import joined
 from planner.base.errors import Span, SqlError
 from planner.facts import TEXT
 from planner.plpgsql import tree

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from engine.catalog.physical import physical_type
 from pgwire.give_way import give_way, paced
-from pgwire.long_arrays import tupled_part
+from pgwire.long.arrays import tupled_part
 from pgwire.release import release
 from planner.types import SqlType
 from txn.base.types import PhysicalType

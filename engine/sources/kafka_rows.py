@@ -20,7 +20,7 @@ import msgspec
 from engine.sources.options import Options
 from engine.sources.rows import RowReader, located, shown
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_json import JsonDecoder
+from pgwire.codecs.copy.json import JsonDecoder
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
 from planner.base.errors import SqlError

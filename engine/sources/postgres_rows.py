@@ -19,8 +19,8 @@ from engine.sources.postgres_tables import UpstreamTable
 from engine.sources.reader import Temporary
 from engine.sources.rows import RowReader, located, shown
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_in import copy_decoder
-from pgwire.codecs.copy_lines import CopyRows
+from pgwire.codecs.copy.lines import CopyRows
+from pgwire.codecs.copy.reading import copy_decoder
 from pgwire.codecs.errors import DataError
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef

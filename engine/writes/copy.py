@@ -55,12 +55,12 @@ from engine.writes.shape import TableShape
 from engine.writes.with_changes import run_inner
 from pgwire.backend import Responder
 from pgwire.codecs.copy import CopyOptions, copy_context, with_context
-from pgwire.codecs.copy_encoding import Transcoder
-from pgwire.codecs.copy_lines import CopyDecoder
-from pgwire.codecs.copy_out import copy_trailer
-from pgwire.codecs.encodings import at_hand, encoding
+from pgwire.codecs.copy.encoding import Transcoder
+from pgwire.codecs.copy.lines import CopyDecoder
+from pgwire.codecs.copy.writing import copy_trailer
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.sizes import measure_of
+from pgwire.codecs.text.encodings import at_hand, encoding
 from pgwire.errors import BackendError
 from planner.base.errors import SqlError, not_supported
 from planner.bind.stored import table_query

@@ -1,6 +1,6 @@
 r"""COPY FROM, a large load: the client's bytes -> Arrow batches, by column in threads, in bounded memory.
 
-    chunks ──> blocks of whole rows ──thread──> plain pieces: Arrow columns (``pgwire.codecs.copy_columns``)
+    chunks ──> blocks of whole rows ──thread──> plain pieces: Arrow columns (``pgwire.codecs.copy.columns``)
                                           └───> other pieces, back to the loop: row by row (``engine.writes.copy_rows``)
 
 Blocks are read ahead of their turn, but believed in turn: a plain piece counts only if the row decoder, which has
@@ -26,8 +26,8 @@ from engine.connection.pieces import FEW_BYTES
 from engine.slices import given_way
 from engine.writes.copy_conditions import Conditions
 from engine.writes.copy_rows import RowLoader
-from pgwire.codecs.copy_columns import ColumnReader, PlainSplitter, column_reader
-from pgwire.codecs.copy_lines import CopyDecoder, LineDecoder
+from pgwire.codecs.copy.columns import ColumnReader, PlainSplitter, column_reader
+from pgwire.codecs.copy.lines import CopyDecoder, LineDecoder
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import openly

@@ -29,7 +29,7 @@ from engine.writes.shape import (
 )
 from pgwire.codecs.bytea import Digits
 from pgwire.codecs.copy import MAX_CONTEXT_BYTES, CopyOptions, copy_context, limited, with_context
-from pgwire.codecs.copy_lines import CopyDecoder, CopyRows, ShortRow
+from pgwire.codecs.copy.lines import CopyDecoder, CopyRows, ShortRow
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_decoder, text_decoder
 from pgwire.codecs.settings import CodecSettings

@@ -21,8 +21,8 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced
-from pgwire.long_arrays import LONG, holds, listed, tupled
-from pgwire.long_values import PIECE, cut_bytes, joined, joined_bytes, joined_up, replaced, run_end
+from pgwire.long.arrays import LONG, holds, listed, tupled
+from pgwire.long.values import PIECE, cut_bytes, joined, joined_bytes, joined_up, replaced, run_end
 from pgwire.release import mind
 
 Array: TypeAlias = tuple[Any, ...]

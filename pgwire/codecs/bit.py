@@ -7,7 +7,7 @@ from typing import Final
 
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import paced
-from pgwire.long_values import byte_pieces, cut, joined, joined_bytes, joined_up, pieces
+from pgwire.long.values import byte_pieces, cut, joined, joined_bytes, joined_up, pieces
 
 _PIECE = 1 << 16
 """Bits that are converted in one call: whole bytes."""

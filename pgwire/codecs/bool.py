@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax
-from pgwire.long_values import stripped
+from pgwire.long.values import stripped
 
 _WORDS = {
     prefix: value

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final, TypeAlias
 
-from pgwire import long_values as long
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import give_way, paced
+from pgwire.long import values as long
 
 _UNESCAPE = re.compile(r"\\(\\|[0-3][0-7][0-7])")
 _SPACE = " \t\n\r"

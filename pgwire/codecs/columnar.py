@@ -28,11 +28,11 @@ import pyarrow.compute as pc
 
 from pgwire.codecs import domain, numeric
 from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY
-from pgwire.codecs.encodings import encoding
 from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, text_encoder
 from pgwire.codecs.rows import format_of
 from pgwire.codecs.settings import CodecSettings
-from pgwire.codecs.zone import zone
+from pgwire.codecs.text.encodings import encoding
+from pgwire.codecs.time.zone import zone
 from pgwire.give_way import give_way, paced
 
 BatchEncoder: TypeAlias = Callable[[Any], tuple[Any, int]]

@@ -19,7 +19,7 @@ from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax, quoting
 from pgwire.give_way import outside
-from pgwire.long_values import LONG
+from pgwire.long.values import LONG
 
 _SPACE = " \t\n\r\f\v"
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)

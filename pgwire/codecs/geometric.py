@@ -23,8 +23,8 @@ from pgwire.codecs.float import float8_printer, parse_float8
 from pgwire.codecs.invalid import invalid_syntax
 from pgwire.codecs.settings import CodecSettings
 from pgwire.give_way import give_way, paced
-from pgwire.long_arrays import tupled
-from pgwire.long_values import cut_bytes, joined, joined_bytes, joined_up, run_end
+from pgwire.long.arrays import tupled
+from pgwire.long.values import cut_bytes, joined, joined_bytes, joined_up, run_end
 from pgwire.release import mind_long
 
 Point: TypeAlias = tuple[float, float]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax, out_of_range
-from pgwire.long_values import cut, stripped
+from pgwire.long.values import cut, stripped
 
 _SYNTAX = re.compile(r"[ \t\n\r\f\v]*([+-]?[0-9]+)[ \t\n\r\f\v]*", re.ASCII)
 _PREFIX = re.compile(r"[ \t\n\r\f\v]*([+-]?[0-9]+)", re.ASCII)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgwire.codecs.errors import DataError
-from pgwire.long_values import joined
+from pgwire.long.values import joined
 
 
 def quoting(before: str, text: str, after: str = "") -> str:

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from pgwire.codecs import domain
-from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_encoder, text_printer
 from pgwire.codecs.rows import format_of
 from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.text.encodings import encoding
 
 PIECE_BYTES: Final = 256 << 10
 MAX_MESSAGE_BYTES: Final = 0x3FFFFFFF  # PostgreSQL's: no string buffer is longer

@@ -16,7 +16,7 @@ from typing import Final
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax
 from pgwire.give_way import outside, paced
-from pgwire.long_values import LONG
+from pgwire.long.values import LONG
 
 # Every Decimal here fits: 131072 digits before and 16383 after the point.
 CONTEXT = Context(

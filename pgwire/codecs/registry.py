@@ -19,35 +19,30 @@ from pgwire.codecs import (
     array,
     bit,
     bytea,
-    citext,
-    datetime,
     domain,
     geometric,
-    hstore,
-    interval,
     json,
-    jsonpath,
     macaddr,
     money,
     network,
     numeric,
-    ranges,
     snapshot,
     system,
     text,
-    tsquery,
-    tsvector,
-    uuid,
 )
 from pgwire.codecs import bool as bool_
-from pgwire.codecs import datetime_show as show
 from pgwire.codecs import float as float_
 from pgwire.codecs import int as int_
-from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.json import hstore, jsonpath
 from pgwire.codecs.settings import DEFAULT, CodecSettings
+from pgwire.codecs.text import citext, tsquery, tsvector, uuid
+from pgwire.codecs.text.encodings import encoding
+from pgwire.codecs.time import datetime, interval
+from pgwire.codecs.time import printing as show
 from pgwire.codecs.typmod import interval_limits, typmod_function
-from pgwire.codecs.user_types import NAMES, STORED, gone
+from pgwire.codecs.users import ranges
+from pgwire.codecs.users.types import NAMES, STORED, gone
 from pgwire.oids import TYPE_NAME
 
 __all__ = [
@@ -86,7 +81,7 @@ class Codec:
 
 
 CODECS: dict[int, Codec] = {}
-"""By type oid; users' types come and go (``pgwire.codecs.register``)."""
+"""By type oid; users' types come and go (``pgwire.codecs.users.register``)."""
 WITH_ROWS: set[int] = {domain.RECORD, 2287}
 """Types with composite types in their values, and record and record[], which may have them."""
 

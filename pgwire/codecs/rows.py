@@ -26,10 +26,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from pgwire import oids
 from pgwire.codecs import domain
 from pgwire.codecs.domain import EPOCH_2000_DAYS, EPOCH_2000_US
-from pgwire.codecs.encodings import encoding
 from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, text_printer
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.sizes import Measure, measure_of
+from pgwire.codecs.text.encodings import encoding
 from pgwire.give_way import give_way, paced
 
 WIDE: Final = 128

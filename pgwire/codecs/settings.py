@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from pgwire.codecs.user_types import STORED, UserTypes
+from pgwire.codecs.users.types import STORED, UserTypes
 
 DateStyle: TypeAlias = Literal["ISO", "SQL", "Postgres", "German"]
 DateOrder: TypeAlias = Literal["MDY", "DMY", "YMD"]

@@ -18,8 +18,8 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.kept import kept
-from pgwire.long_arrays import PIECE, tupled
-from pgwire.long_values import concatenated, field, joined_bytes_up, joined_up, split
+from pgwire.long.arrays import PIECE, tupled
+from pgwire.long.values import concatenated, field, joined_bytes_up, joined_up, split
 from pgwire.release import mind_long
 
 _BITS: Final = (1 << 64) - 1

@@ -17,7 +17,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, outside, paced
-from pgwire.long_values import joined, joined_bytes, joined_up, replaced, run_end
+from pgwire.long.values import joined, joined_bytes, joined_up, replaced, run_end
 from pgwire.release import mind_long
 
 _TID: Final = re.compile(r"[^(),]*[(,](?:[ \t-\r]*([+-]?[0-9]+))?,(?:[ \t-\r]*([+-]?[0-9]+))?\)")

@@ -18,10 +18,11 @@ from functools import partial
 from typing import Any, Final
 
 from pgwire.bounded import alike
-from pgwire.codecs import domain, interval, numeric
+from pgwire.codecs import domain, numeric
 from pgwire.codecs.domain import EPOCH_2000_US, TIMESTAMP_INFINITY, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE
 from pgwire.codecs.errors import DataError
-from pgwire.long_values import bare, cut, padded
+from pgwire.codecs.time import interval
+from pgwire.long.values import bare, cut, padded
 
 _FULL_PRECISION: Final = 0xFFFF
 

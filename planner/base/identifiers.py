@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from pgwire.give_way import give_way
-from pgwire.long_values import cut, find, joined, mapped, run_end
+from pgwire.long.values import cut, find, joined, mapped, run_end
 from planner.base.errors import SqlError
 
 _BLANKS: Final = re.compile(r"\s*+")

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from sys import getsizeof
 from typing import Any, Final
 
-from pgwire import long_arrays, long_values
 from pgwire.give_way import give_way
+from pgwire.long import arrays as long_arrays
+from pgwire.long import values as long_values
 from planner.base.errors import SqlError
 
 LARGE_BYTES: Final = 8 << 10

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from pgwire.give_way import give_way, paced
-from pgwire.long_values import run_end
+from pgwire.long.values import run_end
 
 STEP: Final = 1 << 16
 """Characters that are searched at once: about a millisecond."""

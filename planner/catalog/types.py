@@ -29,7 +29,7 @@ class RowType:
 
     @property
     def slots(self) -> tuple[int, ...]:
-        """Where values have those (``pgwire.codecs.composite``)."""
+        """Where values have those (``pgwire.codecs.users.composite``)."""
         return tuple(c.attnum - 1 for c in self.live)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pgwire.codecs.user_types import STORED
+from pgwire.codecs.users.types import STORED
 from planner.base.errors import Span, SqlError
 from planner.catalog import ColumnDef, RowType
 from planner.facts import RECORD

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pgwire.codecs.domain import VECTORS
-from pgwire.codecs.ranges import MULTIRANGES, RANGES
+from pgwire.codecs.users.ranges import MULTIRANGES, RANGES
 from pgwire.voice import notice
 from planner import ast
 from planner.base.errors import Span, SqlError, not_supported

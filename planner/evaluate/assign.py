@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from pgwire.bounded import bounded, lower_bounds, plain
 from pgwire.codecs.array import MAX_ELEMENTS, check_bounds, check_size, dimensions, flatten, nest
-from pgwire.long_arrays import cut, repeated
+from pgwire.long.arrays import cut, repeated
 from planner.base.errors import SqlError
 from planner.base.large import chained
 from planner.evaluate.runtime import ABSENT

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from pgwire.codecs.hstore import pack, unpack
 from pgwire.codecs.json import dump, load
+from pgwire.codecs.json.hstore import pack, unpack
 from planner.base.errors import SqlError
 from planner.evaluate.assign import MAX_GROWN
 from planner.functions.json.values import integer

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any, cast
 
 from pgwire.bounded import bounded
-from pgwire.codecs.composite import pack_row, record_of
 from pgwire.codecs.domain import TUPLE_TYPES, VECTORS
 from pgwire.codecs.system import RecordValue
+from pgwire.codecs.users.composite import pack_row, record_of
 from planner.base.errors import not_supported
 from planner.conversion.domain_checks import DomainCheck
 from planner.evaluate.assign import assign_item, assign_slice, bounds_given, subscripts_given

@@ -10,8 +10,8 @@ from pgwire.bounded import BoundedArray, alike, plain
 from pgwire.codecs.array import around, array_shape, dimensions, flatten, nest
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import paced
-from pgwire.long_arrays import cut as cut_items
-from pgwire.long_arrays import holds, tupled
+from pgwire.long.arrays import cut as cut_items
+from pgwire.long.arrays import holds, tupled
 from planner.base.errors import SqlError
 from planner.evaluate.env import Env, Row, RowFunction
 

@@ -321,7 +321,7 @@ def facts() -> Facts:
     casts = {(cast.source, cast.target): cast for cast in map(_cast, rows("casts"))}
     for row in rows("extension_casts"):
         cast = _cast(row)
-        # what PostgreSQL keeps as text is kept as something else here (``pgwire.codecs.citext``)
+        # what PostgreSQL keeps as text is kept as something else here (``pgwire.codecs.text.citext``)
         casts[cast.source, cast.target] = replace(cast, method="i") if cast.method == "b" else cast
     aggregates = {
         int(row["aggfnoid"]): AggregateFact(

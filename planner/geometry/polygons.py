@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 
 from pgwire.codecs.geometric import Box, Circle, Lseg, Path, Point, Points, less, near, same_point
 from pgwire.give_way import give_way, paced, paced_iter
-from pgwire.long_arrays import gathered
+from pgwire.long.arrays import gathered
 from pgwire.release import mind_long
 from planner.base.errors import SqlError
 from planner.functions.numbers.floating import add, div, mul, sub

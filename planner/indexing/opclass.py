@@ -18,7 +18,7 @@ from functools import cache
 from typing import Final
 
 from pgwire.codecs.domain import BOX, CIRCLE, POINT, POLYGON
-from pgwire.codecs.ranges import RANGES
+from pgwire.codecs.users.ranges import RANGES
 from planner import ast
 from planner.base.errors import Span, SqlError, not_supported
 from planner.catalog import Catalog, ColumnDef, IndexMethod, PartitionKey, RelationDef

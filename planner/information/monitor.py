@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.network import address_of
-from pgwire.long_arrays import holds
+from pgwire.long.arrays import holds
 from planner.base.errors import SqlError, not_supported
 from planner.catalog import RelationDef, extensions
 from planner.catalog.acl import inherited

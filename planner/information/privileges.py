@@ -19,7 +19,7 @@ from string import whitespace
 from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.invalid import quoting
-from pgwire.long_values import fields, stripped
+from pgwire.long.values import fields, stripped
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, RoleDef
 from planner.catalog.acl import DATABASE_OWNER, WORDS, AclItem, inherited, item_text, may_admit, memberships

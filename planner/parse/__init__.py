@@ -22,7 +22,7 @@ import msgspec.json
 from pglast import parser as _pg
 
 from pgwire.give_way import PACE, give_way, in_loop, outside, paced
-from pgwire.long_values import bare, cut
+from pgwire.long.values import bare, cut
 from planner import ast
 from planner.base.errors import Span, SqlError
 from planner.base.large import METER

@@ -20,7 +20,7 @@ from typing import Final
 from pglast import parser
 
 from pgwire.give_way import give_way
-from pgwire.long_values import PIECE, cut, encoded, filled, joined
+from pgwire.long.values import PIECE, cut, encoded, filled, joined
 
 STRETCH: Final = 1 << 16
 """Characters of a string of the tree that are decoded at once; shorter strings are left in it."""

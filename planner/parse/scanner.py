@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from pglast import parser as _pg
 
 from pgwire.give_way import give_way, outside, paced
-from pgwire.long_values import joined, split
+from pgwire.long.values import joined, split
 from planner.base.errors import SqlError
 
 HERE: Final = 8 << 10

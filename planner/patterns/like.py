@@ -15,8 +15,8 @@ from typing import Final
 
 from pgwire.give_way import paced
 from pgwire.kept import kept
-from pgwire.long_arrays import tupled
-from pgwire.long_values import LONG, find, joined_up
+from pgwire.long.arrays import tupled
+from pgwire.long.values import LONG, find, joined_up
 from pgwire.release import mind_long
 from planner.base.errors import SqlError
 from planner.functions.text.strings import lower

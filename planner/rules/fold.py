@@ -18,8 +18,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from pgwire.codecs.composite import pack_row, record_of
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.users.composite import pack_row, record_of
 from planner.facts import BIT, BPCHAR, INTERVAL, facts
 from planner.functions import load
 from planner.query import (

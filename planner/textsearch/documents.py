@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from pgwire.codecs.json import quote
-from pgwire.codecs.json_long import WINDOW, past_atom, past_blanks, string
+from pgwire.codecs.json.long import WINDOW, past_atom, past_blanks, string
 from pgwire.give_way import give_way
-from pgwire.long_values import cut, joined, joined_up
+from pgwire.long.values import cut, joined, joined_up
 from planner.base.errors import SqlError
 
 STRINGS: Final = frozenset(("string",))

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pgwire.codecs import tsquery
 from pgwire.codecs.int import parse_int4
 from pgwire.codecs.invalid import quoting
-from pgwire.codecs.tsquery import Item, Word
-from pgwire.codecs.tsvector import limited
+from pgwire.codecs.text import tsquery
+from pgwire.codecs.text.tsquery import Item, Word
+from pgwire.codecs.text.tsvector import limited
 from pgwire.give_way import give_way, paced
-from pgwire.long_values import cut, joined, run_end, utf8_length
+from pgwire.long.values import cut, joined, run_end, utf8_length
 from planner.base.errors import SqlError
 from planner.textsearch.dictionaries import MAX_WORD_BYTES, Configuration
 from planner.textsearch.match import NO, YES, Match, execute

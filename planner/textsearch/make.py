@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from pgwire.codecs import tsquery, tsvector
-from pgwire.codecs.tsquery import AND, PHRASE, Expand, Item, Operator, Stop, Word
-from pgwire.codecs.tsvector import LAST_POSITION, MAX_PLACES, limited
+from pgwire.codecs.text import tsquery, tsvector
+from pgwire.codecs.text.tsquery import AND, PHRASE, Expand, Item, Operator, Stop, Word
+from pgwire.codecs.text.tsvector import LAST_POSITION, MAX_PLACES, limited
 from pgwire.give_way import paced_iter
-from pgwire.long_values import in_order
+from pgwire.long.values import in_order
 from pgwire.release import release
 from planner.textsearch.dictionaries import Configuration
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
-from pgwire.codecs import tsquery, tsvector
-from pgwire.codecs.tsquery import AND, NOT, OR, PHRASE, Item, Operator, Word
-from pgwire.codecs.tsvector import Places, Vector, position, weight
+from pgwire.codecs.text import tsquery, tsvector
+from pgwire.codecs.text.tsquery import AND, NOT, OR, PHRASE, Item, Operator, Word
+from pgwire.codecs.text.tsvector import Places, Vector, position, weight
 from pgwire.give_way import PACE, give_way, paced
 from pgwire.kept import kept
 from pgwire.release import let_go

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pgwire.give_way import give_way
-from pgwire.long_values import run_end
+from pgwire.long.values import run_end
 from planner.facts import rows
 from planner.textsearch.states import states
 

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgwire.codecs import tsquery, tsvector
-from pgwire.codecs.tsquery import AND, PHRASE, Item, Operator, Word
-from pgwire.codecs.tsvector import LAST_POSITION, Vector, position, weight
+from pgwire.codecs.text import tsquery, tsvector
+from pgwire.codecs.text.tsquery import AND, PHRASE, Item, Operator, Word
+from pgwire.codecs.text.tsvector import LAST_POSITION, Vector, position, weight
 from pgwire.give_way import give_way, paced, paced_iter
-from pgwire.long_values import in_order
+from pgwire.long.values import in_order
 from pgwire.release import let_go
 from planner.base.errors import SqlError
 from planner.textsearch.match import NO, YES, Match, entries_of, execute

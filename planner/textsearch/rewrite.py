@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cmp_to_key
 
-from pgwire.codecs import tsquery
-from pgwire.codecs.tsquery import AND, NOT, OR, PHRASE, Item, Operator, Word, checksum
+from pgwire.codecs.text import tsquery
+from pgwire.codecs.text.tsquery import AND, NOT, OR, PHRASE, Item, Operator, Word, checksum
 from pgwire.give_way import give_way
 from pgwire.release import LARGE, release, release_all
 from planner.base.errors import SqlError

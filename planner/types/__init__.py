@@ -28,7 +28,7 @@ arrays                 ``tuple`` of elements, nested once per further dimension;
                        others than 1 as lower bounds: a ``BoundedArray``
 int2vector oidvector   ``tuple`` of int (subscripts start at 0)
 record                 ``tuple`` (``RecordValue``, which knows its columns)
-composite              ``bytes`` that order as the type does (``pgwire.codecs.composite``)
+composite              ``bytes`` that order as the type does (``pgwire.codecs.users.composite``)
 tid                    ``int``: the block times 65536, and the offset in it
 bit varbit             ``str`` of 0 and 1
 inet cidr pg_lsn       ``bytes`` that order as the type does (``pgwire.codecs.network``)
@@ -37,8 +37,8 @@ money                  ``int`` cents
 xid8                   ``int``: the number less 2**63
 pg_snapshot            ``str``: the canonical text, also of txid_snapshot (``pgwire.codecs.snapshot``)
 enums                  ``int``: the label's rank
-ranges, multiranges    ``bytes`` that order as the type does (``pgwire.codecs.ranges``)
-tsvector tsquery       ``bytes`` that order as the type does (``pgwire.codecs.tsvector``, ``tsquery``)
+ranges, multiranges    ``bytes`` that order as the type does (``pgwire.codecs.users.ranges``)
+tsvector tsquery       ``bytes`` that order as the type does (``pgwire.codecs.text.tsvector``, ``tsquery``)
 geometric types        ``bytes``, the binary form of the wire (``pgwire.codecs.geometric``)
 void                   ``""``
 unknown                ``str`` (a literal whose type is still open)

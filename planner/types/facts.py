@@ -10,7 +10,7 @@ import functools
 from typing import Final
 
 from pgwire.codecs import domain
-from pgwire.codecs.user_types import called
+from pgwire.codecs.users.types import called
 from planner.base.quoting import everything
 from planner.facts import (
     BPCHAR,

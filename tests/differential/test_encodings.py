@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from pgwire.codecs.encodings import NAMES, convertible, encoding
+from pgwire.codecs.text.encodings import NAMES, convertible, encoding
 from tests.support.postgres import postgres
 from tests.support.server import ServerProcess
 

@@ -7,8 +7,8 @@ import random
 import psycopg
 import pytest
 
-from pgwire.codecs import tsquery, tsvector
-from pgwire.codecs.tsquery import Word
+from pgwire.codecs.text import tsquery, tsvector
+from pgwire.codecs.text.tsquery import Word
 from planner.catalog import DictionaryDef
 from planner.facts import rows
 from planner.functions.search.tsquery import query_tree

@@ -20,7 +20,7 @@ import pgwire.session
 from engine.database import Database
 from pgwire import messages as m
 from pgwire.client import NEED_DATA
-from pgwire.encode import READY_FOR_QUERY
+from pgwire.messages.encode import READY_FOR_QUERY
 from pgwire.server import Server, ServerConfig
 from pgwire.session import REFUSED
 from tests.support.engine import open_database

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg.types import TypeInfo
 
-from pgwire.codecs import citext
+from pgwire.codecs.text import citext
 from tests.support.fields import FieldsClient, connect
 from tests.support.server import ServerProcess
 

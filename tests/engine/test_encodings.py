@@ -14,7 +14,7 @@ from psycopg import pq
 
 from pgwire import messages as m
 from pgwire.backend import settled
-from pgwire.codecs import encodings, multibyte
+from pgwire.codecs.text import encodings, multibyte
 from tests.support.engine import Recorder, open_database
 from tests.support.server import ServerProcess
 from tests.support.wire_client import WireClient

@@ -15,7 +15,9 @@ import pytest
 from engine.catalog import type_owners
 from engine.database import Database
 from engine.sequences.values import SHARD as SEQUENCE_SHARD
-from pgwire.codecs import composite_keys, ranges, registry, user_types
+from pgwire.codecs import registry
+from pgwire.codecs.users import composite_keys, ranges
+from pgwire.codecs.users import types as user_types
 from planner.catalog import FunctionDef
 from planner.conversion import composite
 from planner.facts import _kept, facts

@@ -22,7 +22,7 @@ from engine.loop import collector
 from pgwire import messages as m
 from pgwire import release
 from pgwire.backend import FieldDescription
-from pgwire.encode import encode_frontend
+from pgwire.messages.encode import encode_frontend
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
 from tests.support.engine import open_database

@@ -13,7 +13,7 @@ from typing import Any, cast
 from bench.wire_loop import CountingTransport
 from pgwire import messages as m
 from pgwire import release
-from pgwire.encode import encode_frontend
+from pgwire.messages.encode import encode_frontend
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
 from tests.support.engine import open_database

@@ -9,7 +9,7 @@ import pytest
 from psycopg.types import TypeInfo
 from psycopg.types.hstore import register_hstore
 
-from pgwire.codecs import hstore
+from pgwire.codecs.json import hstore
 from tests.support.fields import FieldsClient, connect
 from tests.support.server import ServerProcess
 

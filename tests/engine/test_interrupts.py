@@ -13,7 +13,7 @@ from engine.accounts import Account, Statements
 from engine.connection.interrupts import CancelFlag, Interrupts
 from engine.eager import settle
 from pgwire.errors import BackendError
-from pgwire.turns import Turns
+from pgwire.session.turns import Turns
 from planner.base.errors import SqlError
 from tests.support.durable import run
 from tests.support.store import SHARD, make_table, now, open_memory_store

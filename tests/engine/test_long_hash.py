@@ -12,9 +12,9 @@ import pytest
 from engine.eager import LaidAside, call_on_strand
 from engine.loop import strands
 from pgwire import give_way as way
-from pgwire import long_hash
 from pgwire.give_way import openly
-from pgwire.long_hash import LONG, hashed
+from pgwire.long import hashes as long_hash
+from pgwire.long.hashes import LONG, hashed
 from tests.support.engine import Session, open_database
 from txn.persist.memory import MemoryDisk
 

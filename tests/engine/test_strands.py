@@ -17,7 +17,7 @@ from engine.loop import strands
 from engine.loop.threads import beside
 from pgwire import give_way as way
 from pgwire.give_way import TurnBroken, give_way, opened, openly, paced, paced_iter, whole_turn
-from pgwire.turns import Turns
+from pgwire.session.turns import Turns
 
 Clock = Callable[[float], None]
 

@@ -1,4 +1,4 @@
-"""Which connections give way to readers: those whose running or last transaction writes (``pgwire.turns``)."""
+"""Which connections give way to readers: those whose running or last transaction writes (``pgwire.session.turns``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.eager import settle
-from pgwire.turns import Turns
+from pgwire.session.turns import Turns
 from tests.support.engine import Session, open_database
 from txn.persist.memory import MemoryDisk
 

@@ -20,11 +20,11 @@ from pathlib import Path
 from random import Random
 
 TARGETS = {
-    "wire": ("pgwire.connection", "pgwire.decode", "pgwire.framing", "pgwire.startup"),
+    "wire": ("pgwire.connection", "pgwire.messages.decode", "pgwire.messages.framing", "pgwire.messages.startup"),
     "values": ("pgwire.codecs",),
     "copy": ("pgwire.codecs",),
     "sql": ("planner.parse", "planner.raw", "planner.parse.beyond", "planner.parse.as_of", "planner.bind", "planner.lower", "planner.functions.registry"),
-    "server": ("pgwire.connection", "pgwire.session", "pgwire.decode", "engine.connection", "engine.transaction", "engine.reads", "engine.writes"),
+    "server": ("pgwire.connection", "pgwire.session", "pgwire.messages.decode", "engine.connection", "engine.transaction", "engine.reads", "engine.writes"),
 }  # fmt: skip
 """Each target with the modules whose coverage guides it."""
 MIXED = ("wire", "values", "copy", "sql")

@@ -22,8 +22,8 @@ from typing import Any
 
 from engine.connection.statement_log import log as statement_log
 from engine.local.executor import LocalExecutor
-from pgwire import decode
-from pgwire.decode import BACKEND_KINDS
+from pgwire.messages import decode
+from pgwire.messages.decode import BACKEND_KINDS
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
 from tests.fuzz.corpus import PRELUDE, startup

@@ -14,7 +14,7 @@ from typing import Any
 from pgwire import messages as m
 from pgwire.codecs import registry
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_in import copy_decoder
+from pgwire.codecs.copy.reading import copy_decoder
 from pgwire.codecs.errors import DataError
 from pgwire.connection import NEED_DATA, PAUSED, Connection, CopyFailed
 from pgwire.errors import ErrorReport, LocalProtocolError, RemoteProtocolError

@@ -10,8 +10,8 @@ import pytest
 
 from engine.connection.backend import Connection
 from engine.connection.cursors import Cursors
-from pgwire import decode
-from pgwire.codecs.copy_lines import LineDecoder
+from pgwire.codecs.copy.lines import LineDecoder
+from pgwire.messages import decode
 from tests.fuzz import mutate, targets
 from tests.fuzz.__main__ import fuzz
 from tests.fuzz.corpus import conversation, frame, statements

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pgwire.codecs import domain
-from pgwire.codecs.composite import comparable, pack_row, parse_fields, unpack_row
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.users.composite import comparable, pack_row, parse_fields, unpack_row
 
 # values of each type in PostgreSQL's order
 ORDERED: dict[int, list[Any]] = {

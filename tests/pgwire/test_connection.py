@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pgwire import messages as m
 from pgwire.client import ClientConnection
 from pgwire.connection import DROPPED_AT_ONCE, DROPPING, NEED_DATA, PAUSED, Connection, CopyFailed
-from pgwire.decode import LONG_TEXT_BYTES
-from pgwire.encode import encode_frontend
 from pgwire.errors import ErrorReport, LocalProtocolError, RemoteProtocolError
-from pgwire.framing import GROWING_BYTES, HELD_BYTES, Room
+from pgwire.messages.decode import LONG_TEXT_BYTES
+from pgwire.messages.encode import encode_frontend
+from pgwire.messages.framing import GROWING_BYTES, HELD_BYTES, Room
 from pgwire.state import State
 
 ERROR = ErrorReport(severity="ERROR", sqlstate="22012", message="division by zero")

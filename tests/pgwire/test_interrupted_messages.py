@@ -10,7 +10,7 @@ import pytest
 
 from pgwire.connection import Connection
 from pgwire.errors import BackendError, ErrorReport
-from pgwire.responder import LONG_BYTES, WireResponder
+from pgwire.session.responder import LONG_BYTES, WireResponder
 from pgwire.state import SIMPLE
 
 PIECE = b"x" * (256 << 10)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-import pgwire.long_arrays as long
+import pgwire.long.arrays as long
 from pgwire.release import release_error
 
 N = long.LONG + long.PIECE + 7

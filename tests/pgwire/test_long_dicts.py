@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from pgwire import long_dicts, release
-from pgwire.codecs import json_long
+from pgwire import release
 from pgwire.codecs.json import load
+from pgwire.codecs.json import long as json_long
+from pgwire.long import dicts as long_dicts
 from planner import functions as builtins
 from planner.facts import JSONB
 from planner.functions.aggregates.states import JsonObjectAgg

@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from pgwire import decode, long_messages
 from pgwire import messages as m
 from pgwire.connection import NO_FRAME, Connection
-from pgwire.encode import encode_frontend
 from pgwire.errors import RemoteProtocolError
-from pgwire.framing import FrameBuffer
-from pgwire.long_messages import LONG_BYTES, PIECE_BYTES
-from pgwire.serving import HANDLERS
+from pgwire.long import messages as long_messages
+from pgwire.long.messages import LONG_BYTES, PIECE_BYTES
+from pgwire.messages import decode
+from pgwire.messages.encode import encode_frontend
+from pgwire.messages.framing import FrameBuffer
+from pgwire.session.serving import HANDLERS
 from pgwire.state import READY
 
 CHUNK = 64 << 10

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pgwire import long_values as long
 from pgwire.codecs import json
+from pgwire.long import values as long
 
 LETTERS = ("ab", "abé", "aé日", "a😀", "ab日😀é")
 

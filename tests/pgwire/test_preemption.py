@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from pgwire import messages as m
-from pgwire.encode import encode_frontend
+from pgwire.messages.encode import encode_frontend
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
-from pgwire.turns import SLICE_S, WRITERS_SHARE, Turns
+from pgwire.session.turns import SLICE_S, WRITERS_SHARE, Turns
 from tests.pgwire.test_session import START, Recorder, settle
 from tests.pgwire.test_turns import Clock
 from tests.support.wire_backend import TinyDatabase

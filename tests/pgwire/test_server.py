@@ -17,14 +17,14 @@ import asyncpg
 import psycopg
 import pytest
 
-from pgwire import lobby
 from pgwire import messages as m
 from pgwire.auth.scram import make_verifier
 from pgwire.backend import FieldDescription, Responder
-from pgwire.encode import data_row, encode_frontend
 from pgwire.errors import BackendError, ErrorReport
-from pgwire.lobby import STAY
+from pgwire.messages.encode import data_row, encode_frontend
 from pgwire.server import ServerConfig
+from pgwire.session import lobby
+from pgwire.session.lobby import STAY
 from tests.support.wire_backend import TinyBackend, TinyDatabase
 from tests.support.wire_client import WireClient
 from tests.support.wire_server import ServerThread

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pgwire import messages as m
 from pgwire.client import ClientConnection
 from pgwire.connection import NEED_DATA
-from pgwire.encode import encode_frontend
+from pgwire.messages.encode import encode_frontend
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
+from pgwire.session.turns import Turns
 from pgwire.state import CLOSED
-from pgwire.turns import Turns
 from tests.support.wire_backend import TinyDatabase
 
 START = encode_frontend(m.StartupMessage({"user": "u"}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pgwire.errors import RemoteProtocolError
-from pgwire.startup import parse_options, session_parameters
+from pgwire.messages.startup import parse_options, session_parameters
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgwire.framing import AUTH, LARGE, SMALL
+from pgwire.messages.framing import AUTH, LARGE, SMALL
 from pgwire.state import ACTED_ON, COPY_IN, DROPPED, RECEIVE, SEND, State, describe
 
 DOC = Path(__file__).parents[2] / "docs" / "pgwire.md"

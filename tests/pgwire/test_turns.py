@@ -9,10 +9,10 @@ from typing import Any
 from pgwire import messages as m
 from pgwire.backend import Responder
 from pgwire.connection import COPY_CHUNK_BYTES
-from pgwire.encode import encode_frontend
+from pgwire.messages.encode import encode_frontend
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
-from pgwire.turns import READERS_S, SLICE_S, WRITERS_SHARE, Turns
+from pgwire.session.turns import READERS_S, SLICE_S, WRITERS_SHARE, Turns
 from tests.pgwire.test_session import START, Recorder, settle
 from tests.support.wire_backend import TinyBackend, TinyDatabase
 

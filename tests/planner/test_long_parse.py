@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pglast import parser
 
-from pgwire import long_values
+from pgwire.long import values as long_values
 from planner import parse as parse_module
 from planner.base import long_search as search
 from planner.base.errors import Span, SqlError

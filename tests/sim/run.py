@@ -297,7 +297,7 @@ class Run:
         return "ok"
 
     def _preempt(self, server: Server) -> None:
-        """Read one row in the middle of a turn of the server's (``pgwire.turns``), answered at once."""
+        """Read one row in the middle of a turn of the server's (``pgwire.session.turns``), answered at once."""
         store, rng = server.store, self.preempting
         if store is None or self.over or rng.random() > 0.1:
             return

@@ -13,7 +13,7 @@ from engine.config import add_arguments, load
 from engine.database import Database
 from pgwire import messages as m
 from pgwire.client import NEED_DATA, ClientConnection
-from pgwire.encode import encode_frontend
+from pgwire.messages.encode import encode_frontend
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
 

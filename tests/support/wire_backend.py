@@ -22,8 +22,8 @@ from pgwire.backend import (
     StatementDescription,
     TransactionStatus,
 )
-from pgwire.encode import data_row
 from pgwire.errors import BackendError, ErrorReport
+from pgwire.messages.encode import data_row
 
 INT4, INT8, TEXT, VOID, UNKNOWN = 23, 20, 25, 2278, 705
 SIZES = {INT4: 4, INT8: 8, TEXT: -1, VOID: 4}

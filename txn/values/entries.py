@@ -3,7 +3,7 @@
     elements     {red,blue}          ->  'red'  'blue'             {} -> NULL      NULL elements are no keys
     json         {"a": [1, "b"]}     ->  key a   number 1   key b   a string in an array counts as a key
     json_paths   {"a": [1, "b"]}     ->  a/number 1   a/string b    leaves with the object keys above them
-    lexemes      'fat':2 'rat':3     ->  fat   rat                  of a tsvector, whose bytes ``pgwire.codecs.tsvector`` describes
+    lexemes      'fat':2 'rat':3     ->  fat   rat                  of a tsvector, whose bytes ``pgwire.codecs.text.tsvector`` describes
 
 A document is taken apart as PostgreSQL's jsonb_ops and jsonb_path_ops do it (manual 8.14.4), so a document that contains
 another has all of its entries. Entries of documents and tsvectors are 64 bit digests: rows found are candidates, to be tested.

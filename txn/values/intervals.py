@@ -6,7 +6,7 @@ Object-Relational Databases, VLDB 2000).
 
 An interval that holds a place p stands on the way from the root to p: at one node of each level (``nodes_of``). So those that
 overlap with [a, b] stand at a node within [a, b], or on the ways to a and to b: some hundred look-ups, however many
-intervals there are. Values are bytes (``pgwire.codecs.ranges`` makes them):
+intervals there are. Values are bytes (``pgwire.codecs.users.ranges`` makes them):
 
     00                     empty, under the key of no bytes
     01 lower upper         two places of ten bytes, both of which belong to it

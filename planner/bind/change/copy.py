@@ -17,8 +17,8 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from pgwire.codecs.copy import CopyOptions, Format
-from pgwire.codecs.encodings import canonical, convertible
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.text.encodings import canonical, convertible
 from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported

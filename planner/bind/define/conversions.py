@@ -11,7 +11,7 @@ import functools
 from collections.abc import Mapping
 from typing import Final
 
-from pgwire.codecs.encodings import NAMES
+from pgwire.codecs.text.encodings import NAMES
 from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pgwire.codecs.encodings import canonical
+from pgwire.codecs.text.encodings import canonical
 from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pgwire.codecs.range_elements import SUBTYPES
+from pgwire.codecs.users.range_elements import SUBTYPES
 from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported

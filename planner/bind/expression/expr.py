@@ -20,7 +20,7 @@ from pgwire.codecs.domain import VECTORS
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import STORED_TEXT
 from pgwire.give_way import give_way, paced
-from pgwire.long_values import PIECE, cut, filled, run_end
+from pgwire.long.values import PIECE, cut, filled, run_end
 from planner import ast
 from planner.base.errors import Span, SqlError, not_supported
 from planner.base.large import foresee

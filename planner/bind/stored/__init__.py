@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
-from pgwire.codecs.user_types import latest_row
+from pgwire.codecs.users.types import latest_row
 from pgwire.give_way import give_way
 from pgwire.kept import kept
 from pgwire.release import release_all

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
 
-from pgwire import long_dicts
 from pgwire.codecs.json import dump, load
+from pgwire.long import dicts as long_dicts
 from planner.facts import facts
 from planner.functions.json.operators import jsonb_concat
 from planner.functions.values.array import array_append

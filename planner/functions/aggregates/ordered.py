@@ -11,7 +11,7 @@ from typing import Any
 
 from pgwire.bounded import alike
 from pgwire.give_way import paced
-from pgwire.long_arrays import gathered, tupled
+from pgwire.long.arrays import gathered, tupled
 from planner.base.errors import SqlError
 from planner.functions.aggregates.states import python_form
 from planner.functions.registry import REGISTRY

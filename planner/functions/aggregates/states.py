@@ -13,13 +13,13 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from pgwire import long_dicts
 from pgwire.codecs.array import around, array_shape
 from pgwire.codecs.domain import TUPLE_TYPES
 from pgwire.codecs.json import key_order, quote
 from pgwire.give_way import give_way, paced
-from pgwire.long_arrays import tupled
-from pgwire.long_values import in_order, joined, joined_bytes
+from pgwire.long import dicts as long_dicts
+from pgwire.long.arrays import tupled
+from pgwire.long.values import in_order, joined, joined_bytes
 from pgwire.release import release
 from planner.base.errors import SqlError
 from planner.base.large import foresee

@@ -1,4 +1,4 @@
-"""Functions of the extension citext (manual F.10): texts that compare without regard to case (``pgwire.codecs.citext``).
+"""Functions of the extension citext (manual F.10): texts that compare without regard to case (``pgwire.codecs.text.citext``).
 
 Comparison is one of keys on every executor. What patterns do they do with small letters, or by the flag i, on the row executor.
 """
@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from pgwire.codecs.citext import key, pack, unpack
-from pgwire.long_values import decoded, find
+from pgwire.codecs.text.citext import key, pack, unpack
+from pgwire.long.values import decoded, find
 from planner.facts import facts
 from planner.functions.registry import REGISTRY, PythonForm
 from planner.functions.text.regex import regexp_match, regexp_matches, regexp_replace, regexp_split

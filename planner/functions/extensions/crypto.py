@@ -12,7 +12,7 @@ from typing import Final
 
 from pgwire.codecs.invalid import quoting
 from pgwire.give_way import give_way, outside
-from pgwire.long_values import encoded
+from pgwire.long.values import encoded
 from planner.base.errors import SqlError, not_supported
 from planner.functions.registry import REGISTRY, PythonForm
 from planner.functions.session import EvalSession

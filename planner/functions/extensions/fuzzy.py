@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain, zip_longest
 from typing import Final
 
-from pgwire.long_values import pieces
+from pgwire.long.values import pieces
 from planner.base.errors import SqlError
 from planner.functions.registry import REGISTRY, PythonForm
 

@@ -1,4 +1,4 @@
-"""Functions of the extension hstore (manual F.18): sets of keys with values (``pgwire.codecs.hstore``).
+"""Functions of the extension hstore (manual F.18): sets of keys with values (``pgwire.codecs.json.hstore``).
 
 Comparison and grouping run on every executor, as those of bytes; everything else on the row executor.
 """
@@ -13,14 +13,14 @@ from typing import Any, Final
 
 from pgwire.bounded import alike
 from pgwire.codecs.array import dimensions, flatten
-from pgwire.codecs.hstore import Pairs, pack, parse, show, unpack
 from pgwire.codecs.json import parse_jsonb
+from pgwire.codecs.json.hstore import Pairs, pack, parse, show, unpack
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import paced, paced_iter
-from pgwire.long_arrays import gathered, holds, repeated, tupled
-from pgwire.long_sets import distinct
-from pgwire.long_values import joined, joined_up, mapped, run_end
+from pgwire.long.arrays import gathered, holds, repeated, tupled
+from pgwire.long.sets import distinct
+from pgwire.long.values import joined, joined_up, mapped, run_end
 from planner.base.errors import SqlError
 from planner.facts import facts
 from planner.functions.registry import REGISTRY, PythonForm

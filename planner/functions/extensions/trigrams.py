@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from pgwire.codecs.float import show_float4
-from pgwire.long_values import in_order
+from pgwire.long.values import in_order
 from planner.base.errors import SqlError
 from planner.functions.numbers.floating import single
 from planner.functions.registry import REGISTRY, PythonForm

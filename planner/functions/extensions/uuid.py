@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from typing import Final
 
-from pgwire.long_values import pieces
+from pgwire.long.values import pieces
 from planner.functions.registry import REGISTRY, PythonForm
 from planner.functions.session import EvalSession
 from planner.functions.values.uuid import gen_random_uuid

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
-from pgwire import long_dicts
 from pgwire.codecs import numeric as numeric_codec
 from pgwire.codecs.json import parse_jsonb
-from pgwire.codecs.json_long import minded
+from pgwire.codecs.json.long import minded
 from pgwire.give_way import give_way, paced, paced_iter
-from pgwire.long_arrays import PIECE, gathered, holds
-from pgwire.long_sets import Spread, distinct
-from pgwire.long_values import joined, joined_up
+from pgwire.long import dicts as long_dicts
+from pgwire.long.arrays import PIECE, gathered, holds
+from pgwire.long.sets import Spread, distinct
+from pgwire.long.values import joined, joined_up
 from pgwire.release import mind_long
 from planner.base.errors import SqlError
 from planner.facts import JSONB

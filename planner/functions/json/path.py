@@ -18,9 +18,9 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.float import parse_float8
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.json import dump, load
-from pgwire.codecs.jsonpath import LAST, Item, Path, check_patterns_by, parse
+from pgwire.codecs.json.jsonpath import LAST, Item, Path, check_patterns_by, parse
 from pgwire.give_way import give_way, paced_iter
-from pgwire.long_values import joined
+from pgwire.long.values import joined
 from pgwire.release import mind_long
 from planner.base.errors import SqlError
 from planner.functions.json.layout import offset_of

@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from pgwire.codecs.composite import RowShape, pack, values_of
-from pgwire.codecs.composite_keys import is_row
 from pgwire.codecs.domain import RECORD
 from pgwire.codecs.registry import text_input
 from pgwire.codecs.system import RecordValue
-from pgwire.codecs.user_types import row_shape
+from pgwire.codecs.users.composite import RowShape, pack, values_of
+from pgwire.codecs.users.composite_keys import is_row
+from pgwire.codecs.users.types import row_shape
 from pgwire.give_way import paced_iter
-from pgwire.long_arrays import gathered, tupled
+from pgwire.long.arrays import gathered, tupled
 from planner.base.errors import SqlError, not_supported
 from planner.conversion.domain_checks import DomainCheck
 from planner.facts import JSON, JSONB, facts

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
-from pgwire.codecs.composite_keys import is_row
 from pgwire.codecs.domain import (
     BOOL,
     DATE,
@@ -31,14 +30,15 @@ from pgwire.codecs.domain import (
     TUPLE_TYPES,
 )
 from pgwire.codecs.json import check_escapes, dump, key_order, load, quote
-from pgwire.codecs.json_long import WINDOW, Reader, past_blanks, value_end
+from pgwire.codecs.json.long import WINDOW, Reader, past_blanks, value_end
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
 from pgwire.codecs.text import int_of
-from pgwire.codecs.user_types import row_record
+from pgwire.codecs.users.composite_keys import is_row
+from pgwire.codecs.users.types import row_record
 from pgwire.give_way import give_way, paced
-from pgwire.long_values import cut, find, joined, joined_up, stripped
+from pgwire.long.values import cut, find, joined, joined_up, stripped
 from planner.base.errors import SqlError, not_supported
 from planner.functions.session import EvalSession
 from planner.functions.values.casts import to_text

@@ -7,7 +7,7 @@ from operator import and_, or_, xor
 from typing import Final
 
 from pgwire.give_way import paced
-from pgwire.long_values import count, cut, find, joined, mapped, repeated
+from pgwire.long.values import count, cut, find, joined, mapped, repeated
 from planner.base.errors import SqlError
 from planner.base.large import concatenated, foresee
 from planner.functions.registry import REGISTRY

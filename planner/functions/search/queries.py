@@ -13,7 +13,7 @@ from heapq import merge
 from itertools import islice
 from typing import Any, Final
 
-from pgwire.codecs.tsvector import WEIGHTS, walk, weight
+from pgwire.codecs.text.tsvector import WEIGHTS, walk, weight
 from pgwire.give_way import give_way, paced, paced_iter
 from planner.base.errors import SqlError
 from planner.facts import TSQUERY, TSVECTOR

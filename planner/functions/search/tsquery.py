@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any, Final
 
-from pgwire.codecs.ranges import comparable
-from pgwire.codecs.tsquery import (
+from pgwire.codecs.text.tsquery import (
     AND,
     EMPTY,
     MAX_DISTANCE,
@@ -20,6 +19,7 @@ from pgwire.codecs.tsquery import (
     size,
     unpack,
 )
+from pgwire.codecs.users.ranges import comparable
 from pgwire.give_way import paced, paced_iter
 from pgwire.release import let_go, release
 from planner.base.errors import SqlError

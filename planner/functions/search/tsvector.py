@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from pgwire.codecs.invalid import quoting
-from pgwire.codecs.tsvector import (
+from pgwire.codecs.text.tsvector import (
     LAST_POSITION,
     MAX_LEXEME_BYTES,
     MAX_PLACES,
@@ -21,9 +21,9 @@ from pgwire.codecs.tsvector import (
     weight,
 )
 from pgwire.give_way import paced, paced_iter
-from pgwire.long_arrays import gathered, tupled
-from pgwire.long_sets import distinct
-from pgwire.long_values import in_order, utf8_length
+from pgwire.long.arrays import gathered, tupled
+from pgwire.long.sets import distinct
+from pgwire.long.values import in_order, utf8_length
 from pgwire.release import release
 from planner.base.errors import SqlError
 from planner.evaluate import flat

@@ -13,12 +13,12 @@ from decimal import Decimal
 from typing import Any
 
 from pgwire.codecs import numeric
-from pgwire.codecs.encodings import longest_character
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.network import show_cidr
+from pgwire.codecs.text.encodings import longest_character
 from pgwire.give_way import give_way, paced
-from pgwire.long_arrays import tupled
-from pgwire.long_values import cut, mapped, replaced, run_end, stripped
+from pgwire.long.arrays import tupled
+from pgwire.long.values import cut, mapped, replaced, run_end, stripped
 from pgwire.oids import INET
 from pgwire.release import mind_long
 from planner.base.errors import SqlError

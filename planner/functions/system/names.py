@@ -14,8 +14,8 @@ import functools
 from collections.abc import Callable, Container, Sequence
 from typing import Any, Final
 
-from pgwire.codecs.encodings import NAMES, NUMBERS, canonical
 from pgwire.codecs.invalid import quoting
+from pgwire.codecs.text.encodings import NAMES, NUMBERS, canonical
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SystemCatalog
 from planner.catalog.extensions import TEMPLATES

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgwire.codecs.encodings import NAMES, canonical
-from pgwire.long_values import decoded, encoded
+from pgwire.codecs.text.encodings import NAMES, canonical
+from pgwire.long.values import decoded, encoded
 from planner.base.errors import SqlError
 from planner.base.large import foresee
 from planner.functions.registry import REGISTRY

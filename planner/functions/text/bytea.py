@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from pgwire import long_values as long
 from pgwire.codecs import bytea as codec
-from pgwire.codecs.encodings import NAMES, canonical, convertible, encoding
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.registry import binary_output, has_codec
+from pgwire.codecs.text.encodings import NAMES, canonical, convertible, encoding
 from pgwire.give_way import give_way, outside, paced
+from pgwire.long import values as long
 from planner.base.errors import SqlError, not_supported
 from planner.base.large import foresee
 from planner.facts import ANYARRAY, BYTEA, facts, rows

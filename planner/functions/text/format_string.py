@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pgwire import long_values as long
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way
+from pgwire.long import values as long
 from planner.base.errors import SqlError
 from planner.base.large import foresee
 from planner.facts import INT4, TEXT

@@ -8,7 +8,7 @@ from typing import Final
 
 from pgwire.give_way import PACE, give_way
 from pgwire.kept import kept
-from pgwire.long_values import pieces, replaced
+from pgwire.long.values import pieces, replaced
 from planner.base.errors import SqlError
 from planner.base.large import LARGE_BYTES, foresee, joined
 from planner.functions.registry import REGISTRY

@@ -10,9 +10,9 @@ import hashlib
 import unicodedata
 from typing import Any, Final
 
-from pgwire import long_values as long
 from pgwire.codecs.text import parse_char, recv_char, send_char
 from pgwire.give_way import give_way, outside, paced
+from pgwire.long import values as long
 from pgwire.release import mind_long
 from planner.base.errors import SqlError
 from planner.base.large import ITEM_BYTES, LARGE_BYTES, MAX_BYTES, concatenated, foresee

@@ -18,9 +18,9 @@ from itertools import accumulate
 from typing import Final
 
 from pgwire.give_way import give_way, paced, paced_iter
-from pgwire.long_arrays import gathered
-from pgwire.long_sets import distinct
-from pgwire.long_values import joined, pieces
+from pgwire.long.arrays import gathered
+from pgwire.long.sets import distinct
+from pgwire.long.values import joined, pieces
 from pgwire.release import mind_long, release
 from planner.functions.text.strings import lower
 

@@ -12,15 +12,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from pgwire.codecs.calendar import (
-    civil_from_days,
-    day_of_year,
-    is_infinite,
-    is_infinite_date,
-    iso_week,
-    weekday,
-)
-from pgwire.codecs.datetime_fields import WORDS, look_up
 from pgwire.codecs.domain import (
     EPOCH_1970_JDATE,
     TIMESTAMP_INFINITY,
@@ -29,7 +20,16 @@ from pgwire.codecs.domain import (
     US_PER_MINUTE,
     US_PER_SECOND,
 )
-from pgwire.codecs.interval import UNITS
+from pgwire.codecs.time.calendar import (
+    civil_from_days,
+    day_of_year,
+    is_infinite,
+    is_infinite_date,
+    iso_week,
+    weekday,
+)
+from pgwire.codecs.time.fields import WORDS, look_up
+from pgwire.codecs.time.interval import UNITS
 from planner.base.errors import SqlError
 from planner.functions.numbers.numeric import add, div
 from planner.functions.registry import REGISTRY

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pgwire.codecs.calendar import (
+from pgwire.codecs.domain import EPOCH_1970_JDATE, US_PER_DAY
+from pgwire.codecs.time.calendar import (
     DAY_NAMES,
     DAYS_SHORT,
     MONTH_NAMES,
@@ -18,10 +19,9 @@ from pgwire.codecs.calendar import (
     iso_week_start,
     weekday,
 )
-from pgwire.codecs.domain import EPOCH_1970_JDATE, US_PER_DAY
-from pgwire.codecs.interval import split
+from pgwire.codecs.time.interval import split
 from pgwire.give_way import paced
-from pgwire.long_values import joined
+from pgwire.long.values import joined
 from planner.base.errors import SqlError
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession

@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from pgwire.codecs.calendar import (
+from pgwire.codecs.domain import EPOCH_1970_JDATE, TIMESTAMP_INFINITY, US_PER_DAY
+from pgwire.codecs.invalid import quoting
+from pgwire.codecs.text import int_of
+from pgwire.codecs.time.calendar import (
     DAY_NAMES,
     DAYS_SHORT,
     MONTH_NAMES,
@@ -21,9 +24,6 @@ from pgwire.codecs.calendar import (
     iso_week_start,
     month_days,
 )
-from pgwire.codecs.domain import EPOCH_1970_JDATE, TIMESTAMP_INFINITY, US_PER_DAY
-from pgwire.codecs.invalid import quoting
-from pgwire.codecs.text import int_of
 from pgwire.give_way import paced
 from planner.base.errors import SqlError
 from planner.facts import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ

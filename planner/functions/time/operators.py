@@ -11,10 +11,10 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pgwire.codecs.calendar import check_date, check_timestamp, is_infinite, is_infinite_date
 from pgwire.codecs.domain import TIMESTAMP_INFINITY, US_PER_DAY
+from pgwire.codecs.time.calendar import check_date, check_timestamp, is_infinite, is_infinite_date
+from pgwire.codecs.time.zone import Zone
 from pgwire.codecs.typmod import apply_interval, apply_time, apply_timestamp
-from pgwire.codecs.zone import Zone
 from planner.base.errors import SqlError
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession

@@ -9,15 +9,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from pgwire.codecs.calendar import (
-    END_TIMESTAMP_US,
-    MIN_TIMESTAMP_US,
-    civil_from_days,
-    days_from_civil,
-    in_date_range,
-    is_infinite,
-    month_days,
-)
 from pgwire.codecs.domain import (
     EPOCH_2000_US,
     TIMESTAMP_INFINITY,
@@ -26,8 +17,17 @@ from pgwire.codecs.domain import (
     US_PER_MINUTE,
     US_PER_SECOND,
 )
-from pgwire.codecs.interval import show_postgres
 from pgwire.codecs.invalid import quoting
+from pgwire.codecs.time.calendar import (
+    END_TIMESTAMP_US,
+    MIN_TIMESTAMP_US,
+    civil_from_days,
+    days_from_civil,
+    in_date_range,
+    is_infinite,
+    month_days,
+)
+from pgwire.codecs.time.interval import show_postgres
 from planner.base.errors import SqlError
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
@@ -255,7 +255,7 @@ def _make_timestamptz(session: EvalSession, *parts: Any) -> int:
                 hint='Numeric time zones must have "-" or "+" as first character.',
             )
         if name[:1] in "+-" and len(name) > 1:
-            from pgwire.codecs.datetime_fields import Bad, offset_seconds
+            from pgwire.codecs.time.fields import Bad, offset_seconds
 
             try:
                 return us - offset_seconds(name) * US_PER_SECOND

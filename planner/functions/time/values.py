@@ -1,21 +1,21 @@
 """Calendar arithmetic on values: what the date/time functions of all files here are made of.
 
 Values are those of ``planner.types``: days, microseconds, ``(months, days, us)``. A zone is a
-``pgwire.codecs.zone.Zone``; None means plain timestamps.
+``pgwire.codecs.time.zone.Zone``; None means plain timestamps.
 """
 
 from __future__ import annotations
 
-from pgwire.codecs.calendar import (
+from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY, US_PER_DAY
+from pgwire.codecs.invalid import quoting
+from pgwire.codecs.time.calendar import (
     check_timestamp,
     civil_from_days,
     days_from_civil,
     is_infinite,
     month_days,
 )
-from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY, US_PER_DAY
-from pgwire.codecs.invalid import quoting
-from pgwire.codecs.zone import (
+from pgwire.codecs.time.zone import (
     LONGEST_NAME,
     Zone,
     abbreviation_offset,

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from pgwire.codecs import array
 from pgwire.give_way import give_way, paced_iter
-from pgwire.long_values import run_end
+from pgwire.long.values import run_end
 from planner.base.errors import SqlError
 from planner.catalog.acl import EVERYBODY, LETTERS, AclItem, item_text, ordered, quoted_role
 from planner.facts import facts

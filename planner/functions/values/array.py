@@ -11,14 +11,14 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-from pgwire import long_arrays
-from pgwire import long_values as long
 from pgwire.bounded import bounded, lower_bounds, plain
 from pgwire.codecs.array import MAX_INT, check_bounds, check_size, dimensions, flatten, nest, show_bounds
 from pgwire.codecs.domain import ARRAY_ELEMENT, INT2, INT2VECTOR, OID, OIDVECTOR, TUPLE_TYPES
 from pgwire.give_way import paced
-from pgwire.long_arrays import gathered
-from pgwire.long_sets import distinct
+from pgwire.long import arrays as long_arrays
+from pgwire.long import values as long
+from pgwire.long.arrays import gathered
+from pgwire.long.sets import distinct
 from planner.base.errors import SqlError
 from planner.base.large import ITEM_BYTES, LARGE_BYTES, chained, foresee, joined
 from planner.functions.registry import REGISTRY

@@ -17,16 +17,16 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from pgwire import long_arrays
 from pgwire.bounded import lower_bounds
-from pgwire.codecs import json_long
 from pgwire.codecs.array import dimensions, flatten
 from pgwire.codecs.json import key_order
-from pgwire.codecs.ranges import comparable, range_type
+from pgwire.codecs.json import long as json_long
 from pgwire.codecs.system import RecordValue
+from pgwire.codecs.users.ranges import comparable, range_type
 from pgwire.give_way import give_way, paced, paced_iter
-from pgwire.long_arrays import gathered, tupled
-from pgwire.long_values import in_order, joined_up, stripped
+from pgwire.long import arrays as long_arrays
+from pgwire.long.arrays import gathered, tupled
+from pgwire.long.values import in_order, joined_up, stripped
 from pgwire.release import mind_long, release
 from planner.base.errors import SqlError
 from planner.facts import (
@@ -276,7 +276,7 @@ def hash_key(oid: int) -> Key | None:
 
 @of_types
 def may_be_long(oid: int) -> bool:
-    """Tell whether equality keys of a type are texts or bytea of any length, whose hash may take long (``pgwire.long_hash``)."""
+    """Tell whether equality keys of a type are texts or bytea of any length, whose hash may take long (``pgwire.long.hashes``)."""
     return base_oid(oid) in (TEXT, VARCHAR, BPCHAR, BYTEA, JSONB, TSVECTOR)
 
 

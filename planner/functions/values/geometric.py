@@ -38,7 +38,7 @@ from pgwire.codecs.geometric import (
 )
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.give_way import paced
-from pgwire.long_arrays import gathered, tupled
+from pgwire.long.arrays import gathered, tupled
 from planner.facts import facts
 from planner.functions.numbers.floating import add, mul, sub
 from planner.functions.registry import REGISTRY

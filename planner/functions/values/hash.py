@@ -11,9 +11,9 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from pgwire.codecs.datetime import send_date, send_timestamp
+from pgwire.codecs.time.datetime import send_date, send_timestamp
 from pgwire.give_way import give_way
-from pgwire.long_values import encoded, stripped
+from pgwire.long.values import encoded, stripped
 from planner.functions.registry import REGISTRY
 
 Halves: TypeAlias = tuple[int, int]

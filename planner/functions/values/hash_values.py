@@ -20,16 +20,16 @@ from typing import Any, Final
 
 from pgwire.codecs import json, numeric
 from pgwire.codecs.array import dimensions, flatten
-from pgwire.codecs.citext import key as citext_key
-from pgwire.codecs.composite import values_of
-from pgwire.codecs.composite_keys import is_row
 from pgwire.codecs.domain import CITEXT, REG_TYPES, TUPLE_TYPES, XID8
 from pgwire.codecs.network import send_inet
-from pgwire.codecs.ranges import Span, element, range_type, unpack_multirange, unpack_range
 from pgwire.codecs.system import RecordValue
-from pgwire.codecs.user_types import row_shape
+from pgwire.codecs.text.citext import key as citext_key
+from pgwire.codecs.users.composite import values_of
+from pgwire.codecs.users.composite_keys import is_row
+from pgwire.codecs.users.ranges import Span, element, range_type, unpack_multirange, unpack_range
+from pgwire.codecs.users.types import row_shape
 from pgwire.give_way import give_way, paced_iter
-from pgwire.long_arrays import PIECE
+from pgwire.long.arrays import PIECE
 from planner.base.errors import SqlError
 from planner.facts import (
     BOOL,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from pgwire.codecs.ranges import (
+from pgwire.codecs.users.ranges import (
     BUILT_IN,
     RANGES,
     RangeType,
@@ -29,8 +29,8 @@ from pgwire.codecs.ranges import (
     unpack_range,
 )
 from pgwire.give_way import PACE, give_way, paced, paced_iter
-from pgwire.long_arrays import gathered
-from pgwire.long_values import joined_bytes_up
+from pgwire.long.arrays import gathered
+from pgwire.long.values import joined_bytes_up
 from pgwire.release import mind_long
 from planner.base.errors import SqlError
 from planner.functions.registry import REGISTRY

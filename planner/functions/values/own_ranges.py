@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from pgwire.codecs.ranges import RangeType
+from pgwire.codecs.users.ranges import RangeType
 from planner.facts import TEXT, CastFact, facts, register_cast, register_proc
 from planner.functions.registry import REGISTRY, Builtin
 from planner.functions.values.multirange import multirange_constructor

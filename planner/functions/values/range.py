@@ -1,6 +1,6 @@
 """Range types (manual 8.17, 9.20): constructors, tests, operators and aggregates of ranges.
 
-Values are bytes whose bounds compare as bytes (``pgwire.codecs.ranges``):
+Values are bytes whose bounds compare as bytes (``pgwire.codecs.users.ranges``):
 
     a      [-----------)          a << b  where the upper bound of a is below the lower bound of b
     b            (----------]     a && b  where neither lower bound is above the other's upper bound
@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from pgwire.codecs.ranges import (
+from pgwire.codecs.users.ranges import (
     BUILT_IN,
     RANGES,
     Bound,

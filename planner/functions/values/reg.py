@@ -18,7 +18,7 @@ from pgwire.codecs import array
 from pgwire.codecs.int import parse_oid
 from pgwire.codecs.invalid import quoting
 from pgwire.give_way import outside, paced
-from pgwire.long_values import joined, replaced, run_end, stripped
+from pgwire.long.values import joined, replaced, run_end, stripped
 from planner.base.errors import SqlError, not_supported
 from planner.base.identifiers import split_identifier
 from planner.base.quoting import everything, keywords, printed

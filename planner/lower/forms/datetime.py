@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from pgwire.codecs.calendar import END_DATE_DAYS, MIN_DAYS, MIN_TIMESTAMP_US
 from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY
+from pgwire.codecs.time.calendar import END_DATE_DAYS, MIN_DAYS, MIN_TIMESTAMP_US
 from planner.base.errors import not_supported
 from planner.functions.registry import REGISTRY, SqlForm
 from planner.lower.kit import build as b

@@ -1,6 +1,6 @@
 """Engine forms of the tests of ranges: what a filter over many rows asks.
 
-Ranges of types with a fixed width have their bounds at fixed places (``pgwire.codecs.ranges``); others have no engine form:
+Ranges of types with a fixed width have their bounds at fixed places (``pgwire.codecs.users.ranges``); others have no engine form:
 
     01 | lower bound | upper bound        1 + 10 + 10 bytes; the empty range has one byte, and its bounds here none
          2 .. 11       12 .. 21
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pgwire.codecs.ranges import place, range_type
+from pgwire.codecs.users.ranges import place, range_type
 from planner.base.errors import not_supported
 from planner.functions.registry import REGISTRY, SqlForm
 from planner.lower.kit import build as b

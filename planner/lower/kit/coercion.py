@@ -153,7 +153,7 @@ def _read_bool(d: Dialect, node: Node) -> Node:
 
 
 def _text_of_citext(d: Dialect, x: Node) -> Node:
-    """Return the text of a citext: as long as its last four bytes say, right before them; 0: all before them (``pgwire.codecs.citext``)."""
+    """Return the text of a citext: as long as its last four bytes say, right before them; 0: all before them (``pgwire.codecs.text.citext``)."""
     size = b.op("-", b.fn("octet_length", x), b.integer(4))
     count = d.number_of_hex(b.fn("hex", d.bytes_of(x, b.op("+", size, b.integer(1)), b.integer(4))))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias, cast
 
 from pgwire.codecs.errors import DataError
-from pgwire.codecs.user_types import UserTypes
+from pgwire.codecs.users.types import UserTypes
 from planner.base.errors import SqlError, not_supported
 from planner.catalog import Catalog, EnumLabel
 from planner.lower.decorrelate.correlations import Correlations

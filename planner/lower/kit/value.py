@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from pgwire.codecs.ranges import range_type
+from pgwire.codecs.users.ranges import range_type
 from planner import facts as f
 from planner.base.errors import not_supported
 from planner.facts import facts
@@ -163,7 +163,7 @@ def kind_of(oid: int) -> str:
     if fact is not None and fact.kind == "e":
         return "int64"
     if fact is not None and fact.kind in ("r", "m"):
-        # some have bytes at their end that are not compared (``pgwire.codecs.ranges``)
+        # some have bytes at their end that are not compared (``pgwire.codecs.users.ranges``)
         return "tailed" if range_type(oid).tailed else "bytes"
     if fact is not None and fact.kind == "c":
         return "tailed"

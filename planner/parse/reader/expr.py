@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from pgwire.give_way import give_way
-from pgwire.long_values import cut, find, run_end
+from pgwire.long.values import cut, find, run_end
 from planner import ast
 from planner.base.errors import Span, SqlError
 from planner.parse.reader.reader import PlaceReader, Raw, read_each, strings

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pgwire.give_way import give_way, paced
-from pgwire.long_values import LONG, encoded
+from pgwire.long.values import LONG, encoded
 from planner.base.errors import Span, SqlError, not_supported
 from planner.base.long_search import token_end
 

@@ -22,7 +22,7 @@ from engine.local import instance
 from engine.local.instance import opened_at_most
 from engine.loop import descriptors
 from engine.loop.descriptors import FILES, OPENED, Descriptors
-from pgwire.lobby import STAY
+from pgwire.session.lobby import STAY
 from planner.base.errors import SqlError
 from sqllogictest.client import ServerError
 from tests.support.server import ServerProcess

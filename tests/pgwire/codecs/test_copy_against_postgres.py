@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from pgwire.codecs.copy import CopyOptions, copy_context, with_context
-from pgwire.codecs.copy_in import copy_decoder
-from pgwire.codecs.copy_out import copy_header, copy_row_encoder
+from pgwire.codecs.copy.reading import copy_decoder
+from pgwire.codecs.copy.writing import copy_header, copy_row_encoder
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import DEFAULT, text_input, text_output
 from tests.support.postgres import postgres

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from pgwire.codecs.copy import BINARY_SIGNATURE
-from pgwire.codecs.copy_binary import BinaryDecoder
-from pgwire.codecs.copy_lines import Rest
+from pgwire.codecs.copy.binary import BinaryDecoder
+from pgwire.codecs.copy.lines import Rest
 from pgwire.codecs.errors import DataError
 
 ROWS: list[list[bytes | None]] = [[b"", None, b"abc"], [None, None, None], [b"x" * 300, b"\x00", b""]]

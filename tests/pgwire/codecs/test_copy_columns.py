@@ -12,8 +12,8 @@ import pytest
 from pgwire.codecs import domain
 from pgwire.codecs.columnar import values_of
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_columns import PlainSplitter, column_reader
-from pgwire.codecs.copy_in import copy_decoder
+from pgwire.codecs.copy.columns import PlainSplitter, column_reader
+from pgwire.codecs.copy.reading import copy_decoder
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_decoder
 from pgwire.codecs.settings import DEFAULT, CodecSettings

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from pgwire.codecs import bytea, copy_long
+from pgwire.codecs import bytea
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_in import copy_decoder
-from pgwire.codecs.copy_lines import LineDecoder
+from pgwire.codecs.copy import long as copy_long
+from pgwire.codecs.copy.lines import LineDecoder
+from pgwire.codecs.copy.reading import copy_decoder
 from pgwire.codecs.errors import DataError
 
 OPTIONS = [

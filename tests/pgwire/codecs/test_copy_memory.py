@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_in import CopyDecoder, copy_decoder
+from pgwire.codecs.copy.reading import CopyDecoder, copy_decoder
 from pgwire.codecs.errors import DataError
 
 LINE_BYTES = 6_000_000

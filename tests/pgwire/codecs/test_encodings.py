@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgwire import decode
 from pgwire.codecs.columnar import batch_encoder
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_encoding import Transcoder
-from pgwire.codecs.copy_in import copy_decoder
-from pgwire.codecs.copy_out import copy_batch_encoder, copy_row_encoder
+from pgwire.codecs.copy.encoding import Transcoder
+from pgwire.codecs.copy.reading import copy_decoder
+from pgwire.codecs.copy.writing import copy_batch_encoder, copy_row_encoder
 from pgwire.codecs.domain import INT4, JSONB, TEXT
-from pgwire.codecs.encodings import NAMES, UTF8, canonical, convertible, encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_input, binary_output
 from pgwire.codecs.rows import row_encoder
 from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.text.encodings import NAMES, UTF8, canonical, convertible, encoding
 from pgwire.connection import Connection
-from pgwire.encode import cached_row_description
 from pgwire.errors import ErrorReport, RemoteProtocolError
+from pgwire.messages import decode
+from pgwire.messages.encode import cached_row_description
 from pgwire.state import State
 
 T = TypeVar("T")

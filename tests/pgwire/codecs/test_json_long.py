@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import pgwire.give_way
-from pgwire import long_sets
-from pgwire.codecs import hstore, json_long
-from pgwire.codecs.json import parse_jsonb
+from pgwire.codecs.json import hstore, parse_jsonb
+from pgwire.codecs.json import long as json_long
+from pgwire.long import sets as long_sets
 from planner.facts import JSONB
 from planner.functions.json import values as json_values
 from planner.functions.values.compare import hash_key, sort_key

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from pgwire.codecs import bytea, copy_out, domain, long_rows, rows
+from pgwire.codecs import bytea, domain, long_rows, rows
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_out import copy_long_row, copy_row_encoder
+from pgwire.codecs.copy import writing as copy_out
+from pgwire.codecs.copy.writing import copy_long_row, copy_row_encoder
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.long_rows import long_data_row
 from pgwire.codecs.rows import LongRows, row_encoder

@@ -7,8 +7,11 @@ from contextlib import suppress
 
 import pytest
 
-from pgwire.codecs import citext, composite, hstore, registry
+from pgwire.codecs import registry
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.json import hstore
+from pgwire.codecs.text import citext
+from pgwire.codecs.users import composite
 from planner.types.facts import FIRST_USER_OID
 from tests.planner.builtins.costs import Measured, Stopped, counting
 

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 import planner.types
 from pgwire.codecs import domain
-from pgwire.codecs.calendar import END_DATE_DAYS, END_TIMESTAMP_US, MIN_DAYS, MIN_TIMESTAMP_US
 from pgwire.codecs.columnar import batch_encoder
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_in import copy_decoder
-from pgwire.codecs.copy_out import copy_batch_encoder, copy_header, copy_row_encoder, copy_trailer
+from pgwire.codecs.copy.reading import copy_decoder
+from pgwire.codecs.copy.writing import copy_batch_encoder, copy_header, copy_row_encoder, copy_trailer
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.float import round_float4
 from pgwire.codecs.geometric import (
@@ -39,6 +38,7 @@ from pgwire.codecs.registry import (
     text_output,
 )
 from pgwire.codecs.rows import row_encoder
+from pgwire.codecs.time.calendar import END_DATE_DAYS, END_TIMESTAMP_US, MIN_DAYS, MIN_TIMESTAMP_US
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 NUMERIC = st.builds(

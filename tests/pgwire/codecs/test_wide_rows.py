@@ -9,7 +9,7 @@ import pytest
 
 from pgwire.codecs import domain
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_out import copy_row_encoder
+from pgwire.codecs.copy.writing import copy_row_encoder
 from pgwire.codecs.rows import PART, WIDE, row_encoder
 from pgwire.codecs.settings import CodecSettings
 

@@ -3,7 +3,7 @@
     measured(row)      arguments of 64, 128, 256 … elements, until ENOUGH lines have run ──► Measured(lines, longest, looks, …)
 
 A line takes some 50 ns to 1 µs; one pass of C is no line. Texts count as long from 64 characters on, so that what goes piece by
-piece shows at small sizes (``pgwire.long_values``). What was made of a text before, for another builtin too, is forgotten: else what a call does
+piece shows at small sizes (``pgwire.long.values``). What was made of a text before, for another builtin too, is forgotten: else what a call does
 would hang on which ran first.
 """
 
@@ -19,10 +19,11 @@ from decimal import Decimal
 from types import FrameType
 from typing import Any, Final
 
-from pgwire import give_way, long_values
-from pgwire.codecs import hstore
+from pgwire import give_way
+from pgwire.codecs.json import hstore
 from pgwire.codecs.registry import DEFAULT, text_input
 from pgwire.codecs.system import RecordValue
+from pgwire.long import values as long_values
 from planner.facts import facts
 from planner.functions.registry import Builtin
 

@@ -11,10 +11,13 @@ import pytest
 
 import pgwire.give_way
 import pgwire.release
-from pgwire import long_values
-from pgwire.codecs import geometric, hstore, ranges, system, tsquery
+from pgwire.codecs import geometric, system
+from pgwire.codecs.json import hstore
 from pgwire.codecs.registry import DEFAULT, text_input
-from pgwire.codecs.tsquery import OR, Operator, Word
+from pgwire.codecs.text import tsquery
+from pgwire.codecs.text.tsquery import OR, Operator, Word
+from pgwire.codecs.users import ranges
+from pgwire.long import values as long_values
 from planner.facts import facts
 from planner.functions.aggregates import states as aggregates
 from planner.functions.extensions import crypto as extension_crypto

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pgwire import long_arrays
 from pgwire.bounded import bounded
+from pgwire.long import arrays as long_arrays
 from planner.facts import facts
 from planner.functions import load
 from planner.functions.values.compare import hash_key, sort_key

@@ -15,8 +15,8 @@ from msgspec.msgpack import Ext
 
 from pgwire.bounded import bounded, row_keeps_bounds
 from pgwire.codecs import domain
-from pgwire.codecs.composite import pack_row, unpack_row
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.users.composite import pack_row, unpack_row
 from tests.support.durable import run, two_column_spec
 from tests.support.physical import same
 from tests.txn.durable.shadow import Shadow

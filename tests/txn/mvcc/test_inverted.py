@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 
-from pgwire.codecs.tsvector import merged, unpack
+from pgwire.codecs.text.tsvector import merged, unpack
 from tests.support.durable import run
 from tests.support.store import (
     BY_K,

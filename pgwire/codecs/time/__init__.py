@@ -1,0 +1,1 @@
+"""Dates, times, intervals and time zones."""
