@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from bench.peers import compile_modules
-from engine.config import parse_bytes
+from engine.base.config import parse_bytes
 from tests.support.server import ServerProcess
 
 RESTART_S = 5.0

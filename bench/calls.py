@@ -33,10 +33,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, cast
 
-from engine import accounts
-from engine.catalog.virtual import VirtualCatalog
-from engine.database import Database
-from engine.preload import preload
+from engine.base import accounts
+from engine.catalog.relations.virtual import VirtualCatalog
+from engine.server.database import Database
+from engine.server.preload import preload
 from pgwire import give_way, release
 from pgwire.bounded import bounded
 from pgwire.codecs import registry

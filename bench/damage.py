@@ -87,8 +87,8 @@ def questions() -> dict[str, tuple[str, str]]:
 
 async def ask(data: Path, expected: Answers | None) -> tuple[str, list[str], Answers]:
     """Open the directory and ask everything; return what became of it, the problems, and the answers."""
-    from engine.config import add_arguments, load
-    from engine.database import Database
+    from engine.base.config import add_arguments, load
+    from engine.server.database import Database
     from tests.support.engine import Failed, Session
     from txn.base.errors import TxnError
 
@@ -190,7 +190,7 @@ def damage(data: Path, rng: random.Random, within: str) -> tuple[Path, bytes | N
 
 def run(flips: int, seed: int, folder: Path, within: str = "") -> list[str]:
     """Fill a directory, damage so many copies and return the problems; prints figures."""
-    import engine.database  # noqa: F401 - before the first fork
+    import engine.server.database  # noqa: F401 - before the first fork
 
     rng = random.Random(seed)
     started = time.perf_counter()

@@ -43,7 +43,7 @@ from bench.peaks import (
     unread,
 )
 from bench.values import bytea, largest, looked_at, rewritten
-from engine.config import parse_bytes
+from engine.base.config import parse_bytes
 from sqllogictest.client import ServerError
 from tests.hostile.long import tree_bytes
 from tests.support.server import ServerProcess

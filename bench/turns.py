@@ -94,7 +94,7 @@ class Recorder:
 def _serve(folder: Path, options: Sequence[str]) -> int:
     """Run the server with a timed loop until SIGTERM, then write what was found to ``folder``."""
     from engine.__main__ import serve_forever
-    from engine.config import add_arguments, load
+    from engine.base.config import add_arguments, load
     from pgwire.server import WireProtocol
 
     recorder = Recorder()

@@ -15,17 +15,18 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import uvloop
 
-from engine import doctor, tls
-from engine.config import Config, ConfigError, add_arguments, load
-from engine.loop.ceiling import Ceiling
-from engine.loop.collector import Collector
-from engine.loop.descriptors import shortage
-from engine.loop.log_queue import QueuedLog
-from engine.loop.processes import private_bytes
-from engine.loop.threads import put_loop_first, worker_pool
-from engine.private_files import prepare_data_directory, stored_secret
-from engine.spark import calibrate
-from engine.stalls import watch_stalls
+from engine.base import tls
+from engine.base.config import Config, ConfigError, add_arguments, load
+from engine.base.loop.ceiling import Ceiling
+from engine.base.loop.collector import Collector
+from engine.base.loop.descriptors import shortage
+from engine.base.loop.log_queue import QueuedLog
+from engine.base.loop.processes import private_bytes
+from engine.base.loop.threads import put_loop_first, worker_pool
+from engine.base.private_files import prepare_data_directory, stored_secret
+from engine.base.stalls import watch_stalls
+from engine.executors.spark import calibrate
+from engine.server import doctor
 from pgwire.release import freed, freeing
 from pgwire.server import Server, ServerConfig
 from planner.base.errors import SqlError
@@ -86,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return slt_main(words[1:])
     arguments = parser.parse_args(words)
     if arguments.command == "sql":
-        from engine.sql_command import run_sql
+        from engine.server.sql_command import run_sql
 
         return run_sql(arguments.url, arguments.statement)
     try:
@@ -151,10 +152,10 @@ async def serve_forever(config: Config) -> None:
     prepare_data_directory(Path(config.data_dir))
     # Loading makes hundreds of thousands of objects, none of them garbage: the collector would walk them over and over.
     gc.disable()
-    from engine.bulk.worker_pool import WorkerPool
-    from engine.connection.settings import server_defaults
-    from engine.database import Database  # brings DuckDB along, which the other commands do not need
-    from engine.loop.outside import Outside
+    from engine.base.loop.outside import Outside
+    from engine.base.settings import server_defaults
+    from engine.changes.bulk.worker_pool import WorkerPool
+    from engine.server.database import Database  # brings DuckDB along, which the other commands do not need
 
     try:
         server_defaults(config.setting)

@@ -10,7 +10,7 @@ the clock (some 80 ns); a loop of cheaper steps calls it every n steps. What is 
 ``outside`` and a worker process runs it where its input is large, while the strand waits.
 
 Words
-    strand   a line of work that can be laid aside: the stack of a statement (``engine.loop.strands`` makes them)
+    strand   a line of work that can be laid aside: the stack of a statement (``engine.base.loop.strands`` makes them)
     open     a stretch of code within which the strand may be laid aside; everything else keeps its turn. Engine code opens
              where expressions are evaluated, statements planned, values decoded and encoded (``opened``)
     turn     what must happen at once for everybody else; ``whole_turn`` marks it, and nothing of a user's runs within one
@@ -287,7 +287,7 @@ def _due() -> None:
         _lay_aside()
 
 
-# --- what makes strands (engine.loop.strands) -----------------------------------------------------
+# --- what makes strands (engine.base.loop.strands) -----------------------------------------------------
 
 _loop_thread = 0
 

@@ -309,7 +309,7 @@ def release_error(error: BaseException) -> None:
 
 
 def freeing() -> tuple[object, ...]:
-    """Return the queue while it has something left, as what runs (``engine.loop.collector``)."""
+    """Return the queue while it has something left, as what runs (``engine.base.loop.collector``)."""
     return (_queue,) if _queue.stack else ()
 
 

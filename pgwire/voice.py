@@ -3,7 +3,7 @@
     to_tsquery('the'), ''::tsquery    NOTICE   nothing is left of the query
     timestamp(9)                      WARNING  precision reduced
 
-    function ──notice(message)──► VOICE.tell ──► the statement that runs (``engine.accounts``) ──► its client
+    function ──notice(message)──► VOICE.tell ──► the statement that runs (``engine.base.accounts``) ──► its client
 
 Codecs and functions know no statement. Where none runs, as in threads and workers, nobody hears it.
 """

@@ -4,7 +4,7 @@ python tools/imports.py            a table: what is counted, now, and what docs/
 python tools/imports.py --check    fails where a figure is higher than allowed, or nothing is
 python tools/imports.py --keep     writes the figures that have fallen; a higher one it refuses
 python tools/imports.py --circles  the modules of each circle of more than two, package by package
-python tools/imports.py --floors   the imports of engine that point up, floor by floor (tools/floors.py)
+python tools/imports.py --floors   the imports that point up, floor by floor (tools/floors.py)
 
 An import is of load time (module level), type-only (under ``if TYPE_CHECKING``) or postponed (in a function). Only imports among the project's own
 packages count. A circle is a strongly connected component of modules.
@@ -159,12 +159,11 @@ def edges_of(
 
 
 def upward(found: Mapping[str, Module]) -> Iterator[tuple[str, str, str]]:
-    """Yield the imports of engine that point up: of when, who, whom. Raises KeyError for a module without a floor."""
+    """Yield the imports within a package that point up: of when, who, whom. Raises KeyError for a module without a floor."""
     for module in found.values():
-        if module.package == "engine":
-            for when, target in module.imports:
-                if found[target].package == "engine" and points_up(module.name, target):
-                    yield when, module.name, target
+        for when, target in module.imports:
+            if found[target].package == module.package and points_up(module.name, target):
+                yield when, module.name, target
 
 
 def figures(found: Mapping[str, Module]) -> dict[str, int]:
@@ -182,8 +181,12 @@ def figures(found: Mapping[str, Module]) -> dict[str, int]:
     for package in PACKAGES:
         mine = [m for m in found.values() if m.package == package]
         counted[f"postponed imports: {package}"] = sum(w == POSTPONED for m in mine for w, _ in m.imports)
-    up = Counter(when for when, _, _ in upward(found))
-    counted |= {f"imports of engine that point up: {when}": up[when] for when in (LOAD, TYPE, POSTPONED)}
+    up = Counter((found[who].package, when) for when, who, _ in upward(found))
+    for package in PACKAGES:
+        counted |= {
+            f"imports of {package} that point up: {when}": up[package, when]
+            for when in (LOAD, TYPE, POSTPONED)
+        }
     for hub, count in _type_only_hubs(found).items():
         counted[f"type-only imports of {hub}"] = count
     counted["files that name CreateTable"] = sum(

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.doctor import java_command
-from engine.spark.gateway import Gateway, GatewayError, start_gateway
+from engine.executors.spark.gateway import Gateway, GatewayError, start_gateway
+from engine.server.doctor import java_command
 
 Views = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
 """Table -> (its files, its column names in order of attnum)."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.catalog.acl import AclItem, item_text, quoted_role
 
 if TYPE_CHECKING:
-    from engine.connection.session import Session
+    from engine.session.session import Session
 
 
 def acl_texts(session: Session, items: tuple[AclItem, ...] | None) -> tuple[str, ...] | None:

@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from engine.connection.session import Session
+    from engine.session.session import Session
 
 log = logging.getLogger("holdfast")
 

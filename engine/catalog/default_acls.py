@@ -13,7 +13,14 @@ from dataclasses import replace
 from typing import Final
 
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID, Stored, key_of
+from engine.catalog.storage.stored import (
+    PG_CLASS_OID,
+    PG_NAMESPACE_OID,
+    PG_PROC_OID,
+    PG_TYPE_OID,
+    Stored,
+    key_of,
+)
 from planner.catalog import AclDef, FunctionDef, RelationDef, SchemaDef, TypeDef
 from planner.catalog.acl import AclItem, default_acl, grant, ordered
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.catalog.indexes import Pace, at_once
 from engine.catalog.references import named
-from engine.catalog.stored import Stored, StoredKey, key_of
+from engine.catalog.storage.stored import Stored, StoredKey, key_of
 from pgwire.give_way import paced, paced_iter
 from pgwire.long.values import in_order
 from planner.catalog import FunctionDef, RelationDef, TypeDef

@@ -17,7 +17,7 @@ from typing import Final
 
 from engine.catalog.history_size import AT_ONCE, kept_bytes
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import Stored, StoredKey
+from engine.catalog.storage.stored import Stored, StoredKey
 from planner.catalog import RelationDef
 from txn.base.errors import ReadBelowSince
 from txn.base.slices import Slice

@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass
 from itertools import chain
 from typing import Any, Final
 
-from engine.catalog.stored import Stored
+from engine.catalog.storage.stored import Stored
 from planner.catalog import RelationDef, TypeDef
 from planner.catalog.relation_kinds import ROW_TYPED
 from txn.base.slices import Slice

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, get_args
 
-from engine.catalog.as_relations import relation_names, relations_of
-from engine.catalog.stored import Stored
+from engine.catalog.relations.as_relations import relation_names, relations_of
+from engine.catalog.storage.stored import Stored
 from planner.catalog import RANGE_CONSTRUCTORS, RelationDef, TypeDef
 
 

@@ -22,7 +22,7 @@ from planner.catalog import RelationDef
 from planner.catalog.relation_kinds import BY_QUERY
 
 if TYPE_CHECKING:
-    from engine.connection.session import Session
+    from engine.session.session import Session
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 # The rows with one value: nothing, one row, or a list of several. Most values have one, which takes no list then.

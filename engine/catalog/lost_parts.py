@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import (
+from engine.catalog.storage.stored import (
     PG_CLASS_OID,
     PG_CONSTRAINT_OID,
     PG_POLICY_OID,

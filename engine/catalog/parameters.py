@@ -6,15 +6,15 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from engine.base.settings.defs import definitions
 from engine.catalog.acl_texts import acl_texts
-from engine.catalog.virtual import RowDict, relation
-from engine.connection.setting_defs import definitions
+from engine.catalog.relations.virtual import RowDict, relation
 from planner.catalog.acl import default_acl
 from planner.catalog.parameters import PG_PARAMETER_ACL, parameter_oid
 from planner.catalog.rights import SUPERUSER
 
 if TYPE_CHECKING:
-    from engine.connection.session import Session
+    from engine.session.session import Session
 
 
 @functools.cache

@@ -16,12 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from engine.catalog.stored import (
-    CommentDef,
-    Stored,
-    row_array_oid,
-    row_type_oid,
-)
+from engine.catalog.storage.stored import CommentDef, Stored, row_array_oid, row_type_oid
 from planner.catalog import (
     AclDef,
     AggregateDef,

@@ -2,11 +2,11 @@
 
     CatalogSnapshot  ──with_changes(puts, deletes)──>  CatalogSnapshot'
 
-Each database has one (``engine.catalog.spaces``): its own objects, and those that all databases share.
+Each database has one (``engine.catalog.storage.spaces``): its own objects, and those that all databases share.
 
 A snapshot is what ``planner.catalog.Catalog`` promises. Virtual relations (pg_catalog, information_schema) are
 part of every snapshot: their columns come from the catalog facts. A change is a list of puts and deletes of stored objects
-(``engine.catalog.stored``).
+(``engine.catalog.storage.stored``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from engine.catalog.builtin_relations import catalog_row_types, virtual_relations
-from engine.catalog.fences import NO_FENCES, Fence, fenced_oids
 from engine.catalog.graph import Graph, carried
 from engine.catalog.indexes import (
     KINDS,
@@ -41,8 +39,10 @@ from engine.catalog.relation_indexes import (
     with_references,
     with_statistics,
 )
+from engine.catalog.relations.builtin_relations import catalog_row_types, virtual_relations
 from engine.catalog.shapes import FindShape
-from engine.catalog.stored import (
+from engine.catalog.storage.fences import NO_FENCES, Fence, fenced_oids
+from engine.catalog.storage.stored import (
     DATABASE_OID,
     PG_CLASS_OID,
     CommentDef,

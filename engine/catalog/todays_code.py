@@ -28,7 +28,7 @@ from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
-    from engine.catalog.stored import Stored, StoredKey
+    from engine.catalog.storage.stored import Stored, StoredKey
     from planner.catalog import RoleDef
 
 
@@ -89,7 +89,7 @@ def _relation(
         )
         return BorrowedView(**values, fits=fits)
     if security_of(before) == security_of(after) or not _policies_fit(now, then, before, after):
-        return None  # where they differ, reading is refused (``engine.ddl.privileges``)
+        return None  # where they differ, reading is refused (``engine.definitions.needs.privileges``)
     return replace(
         before,
         policies=after.policies,

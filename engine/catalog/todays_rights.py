@@ -5,7 +5,7 @@
 
 An object is the same one where its oid is. So what was revoked is gone at once in transactions that are open, too. What has been
 dropped since, an object or a column, belongs to its last owner, and no grant on it counts, so that ``has_table_privilege()`` and what
-shows figures by it (pg_stats, pg_sequences) tell nobody else of it; that nobody else reads it is ``engine.ddl.past_needs``'s to see
+shows figures by it (pg_stats, pg_sequences) tell nobody else of it; that nobody else reads it is ``engine.definitions.needs.past``'s to see
 to. Whose code runs: ``engine.catalog.todays_code``.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from engine.catalog.stored import key_of
+from engine.catalog.storage.stored import key_of
 from planner.catalog import RelationDef
 from planner.catalog.acl import default_acl
 from planner.catalog.foreign import (
@@ -30,7 +30,7 @@ from planner.catalog.rights import PG_CLASS, PG_NAMESPACE, PG_PROC, PG_TYPE
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
-    from engine.catalog.stored import Stored, StoredKey
+    from engine.catalog.storage.stored import Stored, StoredKey
     from planner.catalog import DatabaseDef, FunctionDef, RoleDef, SchemaDef, TypeDef
     from planner.catalog.acl import AclItem
 

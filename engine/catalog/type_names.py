@@ -1,7 +1,7 @@
 """Names of types: those of array types are chosen, with as many underscores as make them unique.
 
 CREATE TYPE a AS ENUM ()       array type _a
-CREATE TABLE _a (b int)        table _a; the array type of a is __a from then on (``engine.ddl.type_names``)
+CREATE TABLE _a (b int)        table _a; the array type of a is __a from then on (``engine.definitions.type_names``)
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-from engine.catalog.stored import Stored, row_array_oid, row_type_oid
+from engine.catalog.storage.stored import Stored, row_array_oid, row_type_oid
 from pgwire.codecs.users import register as codecs
 from pgwire.release import mind_long
 from planner.catalog import RelationDef, TypeDef

@@ -3,8 +3,8 @@
     Query    text ──> statements ──> each: plan, run, rows out          engine/connection/simple.py
     Parse    text ──> plan (cached)                                     engine/connection/prepared.py
     Bind     parameters ──> portal    Execute  portal ──> rows out      engine/connection/extended.py
-    Sync     ends the implicit transaction                              engine/transaction/block.py
-    cancel   interrupts what runs                                       engine/connection/interrupts.py
+    Sync     ends the implicit transaction                              engine/session/transaction/block.py
+    cancel   interrupts what runs                                       engine/session/interrupts.py
 
 Hot path: a portal whose statement is served by the row executor without waiting runs synchronously inside the
 message handler; everything else runs as a coroutine that can be interrupted.
@@ -21,23 +21,23 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from engine import run
+from engine.base.errors import in_bounds, report_of
+from engine.base.loop.strands import may_wait, wait
 from engine.connection import extended, long_messages, shared_portals, simple
 from engine.connection.cursors import Cursors
 from engine.connection.function_call import run_function
-from engine.connection.interrupts import CANCELED, Interrupts
-from engine.connection.limits import TRANSACTION_TIMEOUT, IdleLimit
 from engine.connection.output import field_descriptions
-from engine.connection.portal import Cursor, Portal, Prepared
 from engine.connection.prepared import PreparedStatements
-from engine.connection.session import Session
 from engine.connection.statement_log import SHOWN, StatementLog, level_of_plan, shown
-from engine.ddl.leftovers import drop_ended
-from engine.errors import in_bounds, report_of
-from engine.loop.strands import may_wait, wait
-from engine.reads.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
-from engine.reads.plans import Plan
-from engine.transaction.block_state import FAILED, IDLE, IMPLICIT, status_byte
+from engine.definitions.table.leftovers import drop_ended
+from engine.plans.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
+from engine.session.interrupts import CANCELED, Interrupts
+from engine.session.plans.plan import Plan
+from engine.session.portal import Cursor, Portal, Prepared
+from engine.session.session import Session
+from engine.session.time_limits import TRANSACTION_TIMEOUT, IdleLimit
+from engine.session.transaction.block_state import FAILED, IDLE, IMPLICIT, status_byte
+from engine.statements import run
 from pgwire.backend import (
     BindFields,
     CallFields,
@@ -58,7 +58,7 @@ from planner.query import OutputColumn
 from txn.base.errors import TxnError
 
 if TYPE_CHECKING:
-    from engine.database import Database
+    from engine.server.database import Database
 
 T = TypeVar("T")
 

@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.connection.kept_rows import KEPT_BYTES, KeptRows
-from engine.connection.portal import Cursor, Portal, RowReader, Rows
-from engine.connection.rows import RowBatch, RowTuple
+from engine.base.kept_rows import KEPT_BYTES, KeptRows
+from engine.base.rows import RowBatch, RowTuple
+from engine.session.portal import Cursor, Portal, RowReader, Rows
 from pgwire.codecs.sizes import measure_of, row_bytes
 from pgwire.give_way import openly
 from planner.base.errors import SqlError
@@ -23,9 +23,9 @@ from planner.statements import CursorKey, DeclareCursor, DeclareSubscribe, Fetch
 from txn.base.errors import TxnError
 
 if TYPE_CHECKING:
-    from engine.connection.session import Session
-    from engine.reads.plans import Plan
-    from engine.subscriptions.subscribe import Source
+    from engine.feeds.subscriptions.subscribe import Source
+    from engine.session.plans.plan import Plan
+    from engine.session.session import Session
 
 MAX_CURSORS = 1000
 AT_ONCE = 32  # cursors that are closed in one turn of the loop

@@ -6,7 +6,7 @@
                 │ read by a key                          ``_quick``        no coroutine, unless it has to wait
                 │ change by itself of one row            ``_change``       no dispatch; no coroutine, unless it has to wait
                 │ INSERT of one row in a block           ``_insert_row``   no dispatch
-                └ everything else                        ``_execute``      over ``engine.run``, with retries
+                └ everything else                        ``_execute``      over ``engine.statements.run``, with retries
 
 The short ways do what the general one does and fall back to it where there is more to do. They are taken only while
 the server knows that it leads: the general one waits for that.
@@ -17,19 +17,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from engine.base.eager import settle
+from engine.base.rows import ReadyRows
+from engine.changes.writes.dml import run_insert
+from engine.changes.writes.one_row import LOST, may_run_again
 from engine.connection.output import encoder_of, send_ready, send_rows
-from engine.connection.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
-from engine.connection.rows import ReadyRows
-from engine.ddl.privileges import check as check_privileges
-from engine.eager import settle
-from engine.reads.planning import ENDS_FAILURE, IN_FAILED_BLOCK
-from engine.reads.plans import Plan, Replan
-from engine.reads.query import read_point, start_quick
-from engine.transaction.block_state import FAILED, IDLE
-from engine.transaction.races import note_loss, note_rerun
-from engine.transaction.retry import run_with_retries
-from engine.writes.dml import run_insert
-from engine.writes.one_row import LOST, may_run_again
+from engine.definitions.needs.privileges import check as check_privileges
+from engine.plans.planning import ENDS_FAILURE, IN_FAILED_BLOCK
+from engine.plans.query import read_point, start_quick
+from engine.session.plans.plan import Plan, Replan
+from engine.session.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
+from engine.session.transaction.block_state import FAILED, IDLE
+from engine.session.transaction.races import note_loss, note_rerun
+from engine.statements.retry import run_with_retries
 from pgwire.backend import MaybeAwaitable, Responder
 from pgwire.codecs.rows import LongRows
 from pgwire.codecs.sizes import row_bytes
@@ -41,7 +41,7 @@ from txn.base.errors import Deadlock, WriteConflict
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
-    from engine.connection.session import Session
+    from engine.session.session import Session
 
 MAX_PORTALS = 1000
 _CHANGES = ("INSERT ", "UPDATE ", "DELETE ", "MERGE ")

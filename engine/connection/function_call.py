@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from engine.base.rows import RowBatch
 from engine.connection.output import encoder_of
-from engine.connection.portal import Prepared, Rows
-from engine.connection.rows import RowBatch
-from engine.reads.planning import IN_FAILED_BLOCK
-from engine.reads.query import collect
-from engine.transaction.block_state import FAILED, IDLE, IMPLICIT
-from engine.transaction.retry import run_with_retries
+from engine.plans.planning import IN_FAILED_BLOCK
+from engine.plans.query import collect
+from engine.session.portal import Prepared, Rows
+from engine.session.transaction.block_state import FAILED, IDLE, IMPLICIT
+from engine.statements.retry import run_with_retries
 from pgwire.backend import Responder
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.rows import LongRows
@@ -28,7 +28,7 @@ from planner.facts import ProcFact, facts
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
-    from engine.connection.session import Session
+    from engine.session.session import Session
 
 _ROW_HEADER = 7
 """Bytes of a DataRow before its first value: type, length, number of values."""

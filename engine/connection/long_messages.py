@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from engine.connection import extended, simple
 from engine.connection.function_call import run_function
 from engine.connection.statement_log import shown
-from engine.reads.planning import LONG_TEXT
+from engine.plans.planning import LONG_TEXT
 from pgwire.backend import BindFields, CallFields, ParseFields, Responder
 
 if TYPE_CHECKING:

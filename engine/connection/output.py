@@ -14,12 +14,12 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from engine.connection.pieces import PART_ROWS, cut, cut_rows
-from engine.connection.portal import RowReader
-from engine.connection.rows import RowBatch, RowTuple
-from engine.connection.session import Session
-from engine.reads.plans import Plan
-from engine.slices import pause
+from engine.base.pieces import PART_ROWS, cut, cut_rows
+from engine.base.rows import RowBatch, RowTuple
+from engine.base.slices import pause
+from engine.session.plans.plan import Plan
+from engine.session.portal import RowReader
+from engine.session.session import Session
 from pgwire.backend import FieldDescription, Fields, Responder
 from pgwire.codecs import bytea
 from pgwire.codecs.columnar import batch_encoder

@@ -12,12 +12,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from engine.base.loop.threads import beside
 from engine.connection.output import expand_formats, param_decoder
-from engine.connection.portal import Prepared
-from engine.loop.threads import beside
-from engine.reads.planning import LONG_TEXT, Planning
-from engine.reads.plans import Plan
-from engine.transaction.time_travel import catalog_at
+from engine.plans.planning import LONG_TEXT, Planning
+from engine.session.plans.plan import Plan
+from engine.session.portal import Prepared
+from engine.session.transaction.time_travel import catalog_at
 from pgwire.backend import SMALL_BYTES
 from pgwire.codecs.copy import with_context
 from pgwire.codecs.errors import DataError
@@ -39,7 +39,7 @@ from planner.statements import ExecutePrepared, QueryStatement
 from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
-    from engine.connection.session import Session
+    from engine.session.session import Session
 
 MAX_PREPARED = 10_000
 T = TypeVar("T")
@@ -71,7 +71,7 @@ def _check_type(catalog: SystemCatalog, oid: int) -> None:
 PLAN_BYTES: Final = 4 << 10
 PLAN_FACTOR: Final = 2
 WEIGHT_FACTOR: Final = 90
-"""What a prepared statement takes, about: so much, so many times its text, and so many times its plan's weight (``engine.reads.weight``)."""
+"""What a prepared statement takes, about: so much, so many times its text, and so many times its plan's weight (``engine.base.weight``)."""
 
 
 def _kept_bytes(sql: str, plan: Plan | None) -> int:

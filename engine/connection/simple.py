@@ -15,19 +15,19 @@ import asyncio
 from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from engine.base.eager import settle
+from engine.base.executor import Result
+from engine.base.loop.threads import beside
+from engine.base.rows import ReadyRows
+from engine.changes.writes.one_row import LOST, may_run_again
 from engine.connection.output import encoder_of, field_descriptions, send_ready, send_rows
-from engine.connection.portal import Command, Outcome, Prepared, RowReader, Rows
-from engine.connection.rows import ReadyRows
 from engine.connection.statement_log import level_of
-from engine.eager import settle
-from engine.executor import Result
-from engine.loop.threads import beside
-from engine.reads.planning import LONG_TEXT, CachedText
-from engine.reads.plans import Plan
-from engine.reads.query import read_point, start_quick
-from engine.transaction.block_state import BLOCK, IDLE, IMPLICIT
-from engine.transaction.retry import run_with_retries
-from engine.writes.one_row import LOST, may_run_again
+from engine.plans.planning import LONG_TEXT, CachedText
+from engine.plans.query import read_point, start_quick
+from engine.session.plans.plan import Plan
+from engine.session.portal import Command, Outcome, Prepared, RowReader, Rows
+from engine.session.transaction.block_state import BLOCK, IDLE, IMPLICIT
+from engine.statements.retry import run_with_retries
 from pgwire.backend import Responder
 from pgwire.codecs.rows import LongRows
 from pgwire.give_way import openly
@@ -40,7 +40,7 @@ from txn.base.types import Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
-    from engine.connection.session import Session
+    from engine.session.session import Session
     from planner.statements import Transaction
 
 

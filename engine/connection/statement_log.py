@@ -21,9 +21,9 @@ from planner.statements import Copy
 from planner.statements.classify import command_tag
 
 if TYPE_CHECKING:
-    from engine.connection.portal import Portal, Prepared
-    from engine.connection.session import Session
-    from engine.reads.plans import Plan
+    from engine.session.plans.plan import Plan
+    from engine.session.portal import Portal, Prepared
+    from engine.session.session import Session
 
 log = logging.getLogger("holdfast.statements")
 log.setLevel(logging.DEBUG)  # the settings decide, not log_level

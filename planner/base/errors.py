@@ -84,7 +84,7 @@ class SqlError(DataError):
     def copy(self) -> Self:
         """Return the error anew, without the frames it came through: to keep it, or to raise one that is kept or a variable has.
 
-        An error whose frame has a variable for it is in a cycle with all that the frames know (``engine.loop.collector``).
+        An error whose frame has a variable for it is in a cycle with all that the frames know (``engine.base.loop.collector``).
         """
         made = self.__class__.__new__(self.__class__, *self.args)
         made.__dict__.update(self.__dict__)

@@ -360,7 +360,7 @@ class RelationDef:
 
     @property
     def checks_late(self) -> bool:
-        """Whether a statement's rows are looked at once more when all of them are stored: see ``engine.constraints.effects``."""
+        """Whether a statement's rows are looked at once more when all of them are stored: see ``engine.changes.constraints.effects``."""
         return any(i.deferrable for i in self.indexes) or any(c.kind == "x" for c in self.constraints)
 
     def has_instead(self, letter: str) -> bool:

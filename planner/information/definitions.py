@@ -427,7 +427,7 @@ RULE_OID_BASE = 0xC000_0000
 
 
 def rule_definition(session: EvalSession, oid: int, pretty: bool = False) -> str | None:
-    """SQL's ``pg_get_ruledef``: the _RETURN rule of a view (``engine.catalog.dependency_rows.rewrite_oid``)."""
+    """SQL's ``pg_get_ruledef``: the _RETURN rule of a view (``engine.catalog.relations.dependency_rows.rewrite_oid``)."""
     view = session.catalog.relation_by_oid(oid & ~RULE_OID_BASE) if oid >= RULE_OID_BASE else None
     text = view_text(session, view, pretty=pretty) if view is not None else None
     if view is None or text is None:

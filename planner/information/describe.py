@@ -71,13 +71,15 @@ def _constraint(session: EvalSession, oid: int) -> str | None:
 
 
 def _rule(session: EvalSession, oid: int) -> str | None:
-    view = session.catalog.relation_by_oid(oid & 0x3FFF_FFFF)  # engine.catalog.dependency_rows.rewrite_oid
+    view = session.catalog.relation_by_oid(
+        oid & 0x3FFF_FFFF
+    )  # engine.catalog.relations.dependency_rows.rewrite_oid
     return None if view is None else f"rule _RETURN on {relation_words(session, view)}"
 
 
 def default_column(session: EvalSession, oid: int) -> tuple[RelationDef, str] | None:
     """Return the table and the column that a default is of, by the default's oid."""
-    # engine.catalog.dependency_rows.attrdef_oid keeps 31 bits: which table it is of, from the 1,341,354th oid on, is found by trying
+    # engine.catalog.relations.dependency_rows.attrdef_oid keeps 31 bits: which table it is of, from the 1,341,354th oid on, is found by trying
     for whole in range(oid & 0x7FFF_FFFF, 1601 << 30, 1 << 31):
         owner, number = divmod(whole, 1601)
         table = session.catalog.relation_by_oid(owner)

@@ -152,7 +152,9 @@ def _constraint(session: Any, oid: int) -> Identity | str:
 
 
 def _rule(session: Any, oid: int) -> Identity | str:
-    view = session.catalog.relation_by_oid(oid & 0x3FFF_FFFF)  # engine.catalog.dependency_rows.rewrite_oid
+    view = session.catalog.relation_by_oid(
+        oid & 0x3FFF_FFFF
+    )  # engine.catalog.relations.dependency_rows.rewrite_oid
     return "rule" if view is None else _on("rule", view, "_RETURN")
 
 

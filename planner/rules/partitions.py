@@ -9,10 +9,10 @@
 So every executor, index, lock and watched scan sees tables as it knows them. A condition on the table alone is tested in every arm.
 Rows that a locking clause asks for come with their table, id and version: they are locked where the clause stands, behind joins and ORDER BY.
 What prunes: comparisons of key columns with constants of the column's type, IN, IS NULL. The values of parameters and of rows joined
-before, which are not known here, prune in the row executor (``engine.index.partitions``).
+before, which are not known here, prune in the row executor (``engine.executors.index.partitions``).
 
 UPDATE, DELETE and MERGE read their target in the same way; behind all other outputs of ``source`` then comes the table that each row is
-in (``tableoid``), and ``leaves`` of the statement says which these may be (``engine.writes.partitioned``).
+in (``tableoid``), and ``leaves`` of the statement says which these may be (``engine.changes.writes.partitioned``).
 """
 
 from __future__ import annotations

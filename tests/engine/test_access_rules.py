@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from engine.access_rules import AccessRulesError, Peer, find, read
+from engine.base.access_rules import AccessRulesError, Peer, find, read
 from tests.support.server import ServerProcess
 
 

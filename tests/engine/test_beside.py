@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.loop.threads import beside
+from engine.base.loop.threads import beside
 from pgwire import release
 
 MANY = 100_000

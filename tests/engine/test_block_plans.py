@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from engine.database import Database
-from engine.eager import settle
-from engine.reads import planning
-from engine.reads.plans import _names
+from engine.base.eager import settle
+from engine.plans import planning
+from engine.server.database import Database
+from engine.session.plans.plan import _names
 from pgwire.errors import BackendError
 from planner.parse import Parsed
 from tests.support.engine import Failed, Session, open_database

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import asyncpg
 import pytest
 
-from engine.transaction.races import MAX_LOST_BLOCKS, PATIENT_BLOCKS
+from engine.session.transaction.races import MAX_LOST_BLOCKS, PATIENT_BLOCKS
 from tests.support.server import ServerProcess
 
 Connections = tuple[asyncpg.Connection, asyncpg.Connection, asyncpg.Connection]

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 import pgwire.session
-from engine.database import Database
+from engine.server.database import Database
 from pgwire import messages as m
 from pgwire.client import NEED_DATA
 from pgwire.messages.encode import READY_FOR_QUERY

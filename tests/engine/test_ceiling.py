@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import accounts
-from engine.accounts import Account, Statements
-from engine.loop import ceiling, processes
-from engine.loop.ceiling import GROWN_BYTES, Ceiling
+from engine.base import accounts
+from engine.base.accounts import Account, Statements
+from engine.base.loop import ceiling, processes
+from engine.base.loop.ceiling import GROWN_BYTES, Ceiling
 from planner.base.errors import SqlError
 from sqllogictest.client import ServerError
 from tests.support.fields import connect

@@ -9,9 +9,9 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from engine.connection import channels
-from engine.connection.channels import Channels, SessionChannels
-from engine.transaction.block_state import BlockState
+from engine.session import channels
+from engine.session.channels import Channels, SessionChannels
+from engine.session.transaction.block_state import BlockState
 from planner.base.errors import SqlError
 from tests.support.server import ServerProcess
 

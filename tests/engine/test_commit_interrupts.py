@@ -22,11 +22,11 @@ from typing import Any, Final
 import pytest
 
 import pgwire.session
-from engine import accounts
+from engine.base import accounts
 from engine.connection import extended as extended_protocol
 from engine.connection import output, simple
 from engine.connection.backend import COMMITTED
-from engine.database import Database
+from engine.server.database import Database
 from pgwire import messages as m
 from pgwire.client import NEED_DATA
 from pgwire.codecs import long_rows

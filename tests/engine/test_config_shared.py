@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import Config, ConfigError, add_arguments, load
+from engine.base.config import Config, ConfigError, add_arguments, load
 
 SECRET = "postgresql://me:s3cret@db/holdfast"
 

@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 
 import engine
-from engine.transaction.limits import KeepsChanging
+from engine.base.limits import KeepsChanging
 from tests.support.server import ServerProcess
 from txn.base.errors import Cause
 
@@ -21,9 +21,9 @@ ROOT = Path(engine.__file__).parent.parent
 STATES = ("40001", "40P01")
 MAKERS = {
     "pgwire/sqlstate.py",
-    "engine/errors.py",
-    "engine/transaction/limits.py",
-    "engine/transaction/losses.py",
+    "engine/base/errors.py",
+    "engine/base/limits.py",
+    "engine/base/losses.py",
 }
 """Of what has a cause: reports of ``Lost``, and ``KeepsChanging``."""
 
@@ -49,7 +49,7 @@ def test_no_source_makes_these_errors_without_a_cause() -> None:
         if name not in MAKERS and any(state in text for state in STATES):  # in comments, too
             for node in ast.walk(ast.parse(text)):
                 assert not (isinstance(node, ast.Constant) and node.value in STATES), f"{name}:{node.lineno}"
-        if name != "engine/transaction/losses.py":
+        if name != "engine/base/losses.py":
             used.update(re.findall(r"\bCause\.([A-Z_]+)\b", text))
     assert used == set(Cause.__members__)
     assert KeepsChanging.__init__.__annotations__["cause"] == "Cause"

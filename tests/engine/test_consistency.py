@@ -11,7 +11,7 @@ import asyncpg
 import psycopg
 import pytest
 
-from engine.database import Database
+from engine.server.database import Database
 from pgwire import messages as m
 from tests.engine.test_sync_commit import Client, served
 from tests.support.server import ServerProcess

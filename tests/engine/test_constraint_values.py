@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.constraints.values import NO_SUCH_VALUE, assigner, converter, same_image
+from engine.changes.constraints.values import NO_SUCH_VALUE, assigner, converter, same_image
 from pgwire.codecs.errors import DataError
 from planner.base.errors import SqlError
 from planner.facts import BPCHAR, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, TEXT, TIMESTAMP, VARCHAR

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.server import ServerProcess
 
-ROWS = 45_000  # well past engine.writes.copy.BULK_ROWS
+ROWS = 45_000  # well past engine.statements.copy.BULK_ROWS
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from engine.bulk.read_split import Reading, read_stream, worker_env
+from engine.changes.bulk.read_split import Reading, read_stream, worker_env
 from pgwire.codecs.copy import CopyOptions
 from planner.facts import BYTEA
 from tests.engine.bulk.loads import TEXT, spec

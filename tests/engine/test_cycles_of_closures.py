@@ -1,4 +1,4 @@
-"""No nested function refers to itself: it and the cell that holds it were a cycle, which waits for the collector (``engine.loop.collector``).
+"""No nested function refers to itself: it and the cell that holds it were a cycle, which waits for the collector (``engine.base.loop.collector``).
 
     def outer(tree):
         def visit(node): ... visit(child)      outer's call leaves visit -> its cell -> visit

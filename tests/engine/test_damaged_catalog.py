@@ -14,8 +14,8 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from engine.catalog.store import SPEC
-from engine.sequences.values import SHARD as SEQUENCES
+from engine.catalog.storage.store import SPEC
+from engine.session.sequences.values import SHARD as SEQUENCES
 from pgwire.errors import BackendError
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database

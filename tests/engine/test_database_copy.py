@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from engine.ddl.database_copy import Oids
+from engine.definitions.database_copy import Oids
 from tests.support.server import ServerProcess
 
 MOOD = """

@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 
-from engine.database import Database
+from engine.server.database import Database
 from tests.support.ddl_model import Model, Step, expected
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
@@ -131,7 +131,7 @@ def test_ddl_survives_a_crash_at_any_step_completely_or_not_at_all(seed: int) ->
     with (
         tiny_limits(),
         mock.patch("txn.wal.txns._RETRY_S", 0.0001),
-        mock.patch("engine.ddl.rewrite.BULK_ROWS", bulk_rows),
+        mock.patch("engine.definitions.table.rewrite.BULK_ROWS", bulk_rows),
     ):
         run(go)
 

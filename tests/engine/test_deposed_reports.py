@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.database import Database
+from engine.server.database import Database
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from txn.base.errors import Fenced

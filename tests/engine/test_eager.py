@@ -7,7 +7,7 @@ import gc
 from collections.abc import AsyncIterator
 from typing import Any
 
-from engine.eager import Started, eager
+from engine.base.eager import Started, eager
 
 
 def test_a_generator_in_a_coroutine_given_up_has_ended() -> None:

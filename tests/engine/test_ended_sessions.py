@@ -10,7 +10,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from engine.connection.session import Session as Ended
+from engine.session.session import Session as Ended
 from pgwire.server import Server, ServerConfig
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database

@@ -11,10 +11,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from engine.executor import EngineLimit
-from engine.local.errors import to_sql_error
-from engine.local.executor import LocalExecutor, _Running
-from engine.reads import query as running
+from engine.base.executor import EngineLimit
+from engine.executors.local.errors import to_sql_error
+from engine.executors.local.executor import LocalExecutor, _Running
+from engine.plans import query as running
 from planner.base.errors import SqlError
 from planner.rules.route import Route
 from tests.support.fields import connect

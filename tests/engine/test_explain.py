@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from engine.explain.formats import Shown, as_object, document, text_lines
-from engine.explain.tree import Measured, PlanNode
+from engine.base.explain.formats import Shown, as_object, document, text_lines
+from engine.base.explain.tree import Measured, PlanNode
 from sqllogictest.client import ServerError
 from tests.support.server import ServerProcess
 

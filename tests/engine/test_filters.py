@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.executor import ExecContext
-from engine.reads.filters import TableFilters
+from engine.base.executor import ExecContext
+from engine.executors.filters import TableFilters
 from tests.support.lowered import World
 from txn.base.types import Row, ShardId
 

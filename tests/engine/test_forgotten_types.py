@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from engine.catalog import type_owners
-from engine.database import Database
-from engine.sequences.values import SHARD as SEQUENCE_SHARD
+from engine.server.database import Database
+from engine.session.sequences.values import SHARD as SEQUENCE_SHARD
 from pgwire.codecs import registry
 from pgwire.codecs.users import composite_keys, ranges
 from pgwire.codecs.users import types as user_types

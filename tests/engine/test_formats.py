@@ -17,10 +17,10 @@ import psycopg
 import pyarrow.parquet as pq
 import pytest
 
-from engine.catalog import store as catalog_rows
-from engine.catalog.fences import Unread
-from engine.sources import offsets
-from engine.subscriptions import named
+from engine.catalog.storage import store as catalog_rows
+from engine.catalog.storage.fences import Unread
+from engine.feeds.sources import offsets
+from engine.feeds.subscriptions import named
 from tests.formats.make import Rows, as_of, connect, events, rows_of
 from tests.support.server import ServerProcess
 from txn.base.errors import UnknownFormat

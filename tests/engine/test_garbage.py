@@ -1,7 +1,7 @@
 """A statement, also one that fails, leaves nothing to the collector: errors have frames, and frames have the texts and values of the statement.
 
-A cycle of those waits until the process has grown (``engine.loop.collector``), and is never found where it has grown by much: some errors of ten
-megabytes a second would fill it. So whoever hands on an error keeps none (``engine.loop.strands.Failed``).
+A cycle of those waits until the process has grown (``engine.base.loop.collector``), and is never found where it has grown by much: some errors of ten
+megabytes a second would fill it. So whoever hands on an error keeps none (``engine.base.loop.strands.Failed``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, cast
 import pytest
 
 from bench.wire_loop import CountingTransport
+from engine.base.loop import collector
 from engine.connection.output import MAX_ENCODERS
-from engine.loop import collector
 from pgwire import messages as m
 from pgwire import release
 from pgwire.backend import FieldDescription

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.writes.dml import BULK_ROWS
+from engine.changes.writes.dml import BULK_ROWS
 from tests.support.fields import FieldsClient, connect
 from tests.support.server import ServerProcess
 

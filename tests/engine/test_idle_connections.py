@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.idle import resident_kib
-from engine.loop import descriptors
+from engine.base.loop import descriptors
 from sqllogictest.client import ServerError
 from tests.support.fields import FieldsClient, connect
 from tests.support.server import ServerProcess

@@ -7,7 +7,7 @@
 
 All of a statement's loops give way at each step here (a slice of time is over at once), and the interrupt comes at some turns of the loop that the
 statement has until it is answered; at each of them, or (where another session goes on) at most of them, with ``-m long``. The script has every class of statements that the server runs as a definition
-(``engine.run``).
+(``engine.statements.run``).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, Final
 
 import pytest
 
-import engine.connection.interrupts
-import engine.slices
-from engine import run
-from engine.database import Database
+import engine.base.slices
+import engine.session.interrupts
+from engine.server.database import Database
+from engine.statements import run
 from pgwire import give_way
 from pgwire import messages as m
 from pgwire.server import Server, ServerConfig
@@ -249,7 +249,7 @@ def cancel(client: Client) -> None:
 
 def time_out(client: Client) -> None:
     interrupts: Any = client.session.backend
-    interrupts.interrupts._interrupt(engine.connection.interrupts.TIMEOUT)
+    interrupts.interrupts._interrupt(engine.session.interrupts.TIMEOUT)
 
 
 def failed(events: list[Any]) -> str:
@@ -299,8 +299,8 @@ async def left_after(database: Database, client: Client, turns: int, sql: str) -
 def steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each loop give way at each of its steps."""
     monkeypatch.setattr(give_way, "SLICE_S", 0.0)
-    monkeypatch.setattr(engine.slices, "SLICE_S", 0.0)
-    monkeypatch.setattr(engine.connection.interrupts, "SLICE_S", 0.0)
+    monkeypatch.setattr(engine.base.slices, "SLICE_S", 0.0)
+    monkeypatch.setattr(engine.session.interrupts, "SLICE_S", 0.0)
 
 
 async def opened() -> tuple[Database, Server, Client]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from engine.accounts import Account, Statements
-from engine.connection.interrupts import CancelFlag, Interrupts
-from engine.eager import settle
+from engine.base.accounts import Account, Statements
+from engine.base.eager import settle
+from engine.session.interrupts import CancelFlag, Interrupts
 from pgwire.errors import BackendError
 from pgwire.session.turns import Turns
 from planner.base.errors import SqlError
@@ -33,7 +33,7 @@ def interrupts() -> Interrupts:
 
 
 async def decided(commit: asyncio.Future[int]) -> int:
-    """Wait for what cannot be taken back any more (``engine.transaction.block``)."""
+    """Wait for what cannot be taken back any more (``engine.session.transaction.block``)."""
     while not commit.done():
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(commit)

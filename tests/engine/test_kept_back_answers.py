@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from engine.database import Database
+from engine.server.database import Database
 from pgwire import messages as m
 from pgwire.client import NEED_DATA
 from pgwire.server import Server, ServerConfig

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.connection import kept_rows
-from engine.connection.kept_rows import KeptRows
-from engine.connection.rows import RowBatch
+from engine.base import kept_rows
+from engine.base.kept_rows import KeptRows
+from engine.base.rows import RowBatch
 from tests.support.server import ServerProcess
 
 
@@ -67,12 +67,12 @@ def test_any_part_can_be_read_again(
         assert list(folder.iterdir()) == []
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.connection.kept_rows.KEPT_BYTES", limit)
+        patch.setattr("engine.base.kept_rows.KEPT_BYTES", limit)
         asyncio.run(body(tmp_path_factory.mktemp("kept")))
 
 
 def test_memory_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.connection.kept_rows.KEPT_BYTES", 10_000)
+    monkeypatch.setattr("engine.base.kept_rows.KEPT_BYTES", 10_000)
 
     async def body() -> None:
         kept = KeptRows(tmp_path, to_rows)
@@ -90,7 +90,7 @@ def test_memory_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_values_survive_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.connection.kept_rows.KEPT_BYTES", 1)
+    monkeypatch.setattr("engine.base.kept_rows.KEPT_BYTES", 1)
     rows = [(Decimal("1.50"), b"\x00", None, (1, 2, 3), ["a", None], True, 1.5, "é")]
 
     async def body() -> None:

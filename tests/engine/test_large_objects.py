@@ -9,8 +9,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from engine.large_objects.pages import PAGE_BYTES, cut, read, written
-from engine.large_objects.shards import CHUNK_ROWS
+from engine.session.large_objects.pages import PAGE_BYTES, cut, read, written
+from engine.session.large_objects.shards import CHUNK_ROWS
 from tests.support.server import ServerProcess
 
 PIECE_BYTES = CHUNK_ROWS * PAGE_BYTES  # handled in one turn of the event loop

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-import engine.writes.spilling
+import engine.changes.writes.spilling
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
 
@@ -147,7 +147,7 @@ async def _answered(session: Session, sql: str) -> None:
 @pytest.mark.parametrize("third", range(3))
 def test_no_turn_frees_much(third: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the statements have gathered, in memory: nothing is spilled. Later ones change what earlier ones have stored."""
-    monkeypatch.setattr(engine.writes.spilling, "SHARES", 1)
+    monkeypatch.setattr(engine.changes.writes.spilling, "SHARES", 1)
     size = -(-len(STATEMENTS) // 3)
     names = list(STATEMENTS)[third * size : third * size + size]
     gc.collect()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from engine.transaction.lock_table import LOCKS
+from engine.statements.lock_table import LOCKS
 from tests.support.fields import connect
 from tests.support.server import ServerProcess
 from txn.locks.mode import COMPATIBLE, MODES

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine.eager import LaidAside, call_on_strand
-from engine.loop import strands
+from engine.base.eager import LaidAside, call_on_strand
+from engine.base.loop import strands
 from pgwire import give_way as way
 from pgwire.give_way import openly
 from pgwire.long import hashes as long_hash
@@ -84,8 +84,8 @@ def test_keys_of_the_row_executor_are_hashed_ahead(monkeypatch: pytest.MonkeyPat
         return value
 
     for name in ("nodes", "joins", "subplan"):
-        monkeypatch.setattr(f"engine.index.{name}.hashed", noted)
-        monkeypatch.setattr(f"engine.index.{name}.LONG", 50, raising=False)
+        monkeypatch.setattr(f"engine.executors.index.{name}.hashed", noted)
+        monkeypatch.setattr(f"engine.executors.index.{name}.LONG", 50, raising=False)
 
     async def whole() -> None:
         database = await open_database(MemoryDisk())

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from engine.eager import settle
+from engine.base.eager import settle
 from pgwire.errors import BackendError
 from tests.support.durable import run
 from tests.support.engine import Session, open_database

@@ -13,16 +13,17 @@ from typing import Any, cast
 
 import pytest
 
-from engine.connection import backend, interrupts, prepared, simple
+from engine.base.loop import collector
+from engine.base.loop.collector import FREED_PARTS, LOOKS, RARE_S, Collector
+from engine.base.slices import SLICE_CELLS, SLICE_ROWS, in_slices
+from engine.changes.constraints.foreign_key import CHUNK_KEYS, ForeignKey
+from engine.connection import backend, prepared, simple
 from engine.connection.simple import STATEMENTS_IN_A_ROW
-from engine.constraints.foreign_key import CHUNK_KEYS, ForeignKey
-from engine.index.executor import IndexExecutor
-from engine.index.from_plan import FromPlanner
-from engine.loop import collector
-from engine.loop.collector import FREED_PARTS, LOOKS, RARE_S, Collector
-from engine.reads import planning
-from engine.reads.planning import LONG_TEXT
-from engine.slices import SLICE_CELLS, SLICE_ROWS, in_slices
+from engine.executors.index.executor import IndexExecutor
+from engine.executors.index.from_plan import FromPlanner
+from engine.plans import planning
+from engine.plans.planning import LONG_TEXT
+from engine.session import interrupts
 from pgwire import give_way
 from pgwire.backend import settled
 from pgwire.release import release_error

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import pytest
 
-import engine.connection.spooled
-import engine.constraints.effects
-import engine.constraints.foreign_key
-import engine.writes.many
-import engine.writes.spilling
-import engine.writes.update_delete
+import engine.base.spooled
+import engine.changes.constraints.effects
+import engine.changes.constraints.foreign_key
+import engine.changes.writes.many
+import engine.changes.writes.spilling
+import engine.changes.writes.update_delete
 import txn.transaction.spill
 from sqllogictest.client import Client, ServerError, Target
 from tests.support.engine import Failed, Session, open_database
@@ -135,16 +135,16 @@ Answer = list[Any]
 
 
 LIMITS: Final[list[tuple[Any, str, int]]] = [
-    (engine.writes.many, "BULK_ROWS", 40),
-    (engine.writes.many, "PIECE_ROWS", 7),
-    (engine.writes.update_delete, "BULK_ROWS", 40),
-    (engine.writes.spilling, "MOST", 16_000),
-    (engine.constraints.effects, "KEYS_AT_ONCE", 30),
-    (engine.constraints.foreign_key, "PIECE_ROWS", 10),
-    (engine.constraints.foreign_key, "MANY_ROWS", 25),
-    (engine.connection.spooled, "CHUNK_ROWS", 9),
-    (engine.connection.spooled, "BUFFER_BYTES", 1),
-    (engine.connection.spooled, "LISTED", 20),
+    (engine.changes.writes.many, "BULK_ROWS", 40),
+    (engine.changes.writes.many, "PIECE_ROWS", 7),
+    (engine.changes.writes.update_delete, "BULK_ROWS", 40),
+    (engine.changes.writes.spilling, "MOST", 16_000),
+    (engine.changes.constraints.effects, "KEYS_AT_ONCE", 30),
+    (engine.changes.constraints.foreign_key, "PIECE_ROWS", 10),
+    (engine.changes.constraints.foreign_key, "MANY_ROWS", 25),
+    (engine.base.spooled, "CHUNK_ROWS", 9),
+    (engine.base.spooled, "BUFFER_BYTES", 1),
+    (engine.base.spooled, "LISTED", 20),
     (txn.transaction.spill, "TABLE_ROWS", 11),
 ]
 """What is many, made little."""

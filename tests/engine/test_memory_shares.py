@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-import engine.run
-from engine import accounts
-from engine.accounts import Account, Held, Sessions, Statements
-from engine.eager import settle
-from engine.loop.threads import beside
-from engine.memory import MemoryPlan
-from engine.spark.slots import client_of
-from engine.transaction.own_rows import FEW, ROW_BYTES, STEP_BYTES
+import engine.statements.run
+from engine.base import accounts
+from engine.base.accounts import Account, Held, Sessions, Statements
+from engine.base.eager import settle
+from engine.base.loop.threads import beside
+from engine.base.memory import MemoryPlan
+from engine.executors.spark.slots import client_of
+from engine.session.transaction.own_rows import FEW, ROW_BYTES, STEP_BYTES
 from pgwire.errors import ErrorReport
 from pgwire.give_way import give_way
 from planner.base.errors import SqlError
@@ -615,7 +615,7 @@ def test_what_the_machine_has_no_memory_for_is_told(tmp_path: Path, monkeypatch:
             raise MemoryError
 
         with monkeypatch.context() as patched:
-            patched.setattr(engine.run, "run", none_left)
+            patched.setattr(engine.statements.run, "run", none_left)
             with pytest.raises(Failed, match=r"53200 out of memory The system has no more for the server\."):
                 await session.run("CREATE TABLE t (a int)")
         await session.run("CREATE TABLE t (a int)")

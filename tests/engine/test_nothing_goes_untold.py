@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.ddl import dependency_walk, drop_schema
+from engine.definitions.dropping import dependency_walk, drop_schema
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
 

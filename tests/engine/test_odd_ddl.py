@@ -9,12 +9,12 @@ import time
 import psycopg
 import pytest
 
+from engine.base.eager import settle
 from engine.catalog.references import missing
-from engine.catalog.store import decode, encode
-from engine.catalog.stored import key_of
-from engine.database import Database
-from engine.ddl.oids import BLOCK
-from engine.eager import settle
+from engine.catalog.storage.store import decode, encode
+from engine.catalog.storage.stored import key_of
+from engine.definitions.oids import BLOCK
+from engine.server.database import Database
 from planner.bind.stored import rebase_view
 from planner.catalog import ColumnDef, RelationDef
 from planner.types import SqlType
@@ -145,7 +145,7 @@ def _stack(name: str, height: int, base: str) -> list[str]:
 def test_views_are_nested_as_deep_as_they_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     deepest = 6
     monkeypatch.setattr("planner.bind.context.MAX_VIEW_DEPTH", deepest)
-    monkeypatch.setattr("engine.ddl.view_nesting.MAX_VIEW_DEPTH", deepest)
+    monkeypatch.setattr("engine.definitions.table.view_nesting.MAX_VIEW_DEPTH", deepest)
     query = "SELECT count(definition) FROM pg_views WHERE schemaname = 'public'"
     deep = ["CREATE TABLE t (a int)", *_stack("v", deepest, "t")]
     assert state_of(";\n".join(deep), query) == ("", [("6",)])
@@ -367,7 +367,7 @@ def test_dropping_a_column_binds_no_text_of_others_that_has_its_name(monkeypatch
         bound.append(view.name)
         return rebase_view(view, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("engine.ddl.field_uses.rebase_view", rebase)
+    monkeypatch.setattr("engine.definitions.dropping.field_uses.rebase_view", rebase)
     views = [f"CREATE TABLE a{n} (id int);\nCREATE VIEW v{n} AS SELECT a{n}.id FROM a{n}" for n in range(3)]
     assert (
         dangling(";\n".join([*views, "CREATE TABLE gone (id int, k int)", "ALTER TABLE gone DROP id"])) == []

@@ -1,4 +1,4 @@
-"""What is known of transactions (engine.transaction.outcomes) where timelines differ, memory ends, and the server was restarted."""
+"""What is known of transactions (engine.base.outcomes) where timelines differ, memory ends, and the server was restarted."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from engine.transaction import outcomes
-from engine.transaction.outcomes import Outcomes
+from engine.base import outcomes
+from engine.base.outcomes import Outcomes
 from planner.base.errors import SqlError
 from tests.support.durable import run
 from tests.support.store import now, open_memory_store, spec

@@ -1,4 +1,4 @@
-"""Long calls of C in processes of their own, which end with their statement (``engine.loop.outside``)."""
+"""Long calls of C in processes of their own, which end with their statement (``engine.base.loop.outside``)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from engine.accounts import Statements, give_back
-from engine.eager import LaidAside, call_on_strand
-from engine.loop import strands
-from engine.loop.outside import Outside
-from engine.loop.outside_wire import PIECE, Unpacking, pack
-from engine.loop.outside_worker import function_of
+from engine.base.accounts import Statements, give_back
+from engine.base.eager import LaidAside, call_on_strand
+from engine.base.loop import strands
+from engine.base.loop.outside import Outside
+from engine.base.loop.outside_wire import PIECE, Unpacking, pack
+from engine.base.loop.outside_worker import function_of
 from pgwire import give_way as way
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.json import OUTSIDE_BYTES, parse_jsonb
@@ -49,7 +49,7 @@ def test_only_declared_functions_are_run() -> None:
     for name in (
         "os:system",
         "planner.conversion.casts:coerce_type",
-        "engine.run:run",
+        "engine.statements.run:run",
         "pgwire.give_way:give_way",
     ):
         with pytest.raises((LookupError, ModuleNotFoundError)):

@@ -19,13 +19,13 @@ import duckdb
 import pytest
 
 from engine.__main__ import _hint
-from engine.bulk.server_files import file_error
-from engine.connection import kept_rows
-from engine.connection.rows import RowBatch
-from engine.errors import file_state
-from engine.local.errors import missing_part, to_sql_error
-from engine.local.executor import LocalExecutor, _streamed
-from engine.spark.errors import from_text
+from engine.base import kept_rows
+from engine.base.errors import file_state
+from engine.base.rows import RowBatch
+from engine.base.server_files import file_error
+from engine.executors.local.errors import missing_part, to_sql_error
+from engine.executors.local.executor import LocalExecutor, _streamed
+from engine.executors.spark.errors import from_text
 from planner.base.errors import SqlError
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from engine.catalog.state import CatalogSnapshot
-from engine.index import computed_keys
-from engine.reads.by_text import ByText
+from engine.executors.index.access import computed_keys
+from engine.session.plans.by_text import ByText
 from tests.support.engine import Failed, Session, open_database
 from txn.base.slices import at_once
 from txn.persist.memory import MemoryDisk

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from engine.plpgsql import raising
+from engine.programs.plpgsql import raising
 from planner.base.errors import SqlError
 from sqllogictest.client import ServerError
 from tests.support.server import ServerProcess

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import ConfigError
-from engine.private_files import (
+from engine.base.config import ConfigError
+from engine.base.private_files import (
     SECRET,
     check_private_key,
     data_directory_problem,

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from engine.index.candidates import FEW_ROWS
+from engine.executors.index.access.candidates import FEW_ROWS
 from tests.support.durable import run
 from tests.support.engine import Session, open_database
 from tests.support.fields import FieldsClient, connect

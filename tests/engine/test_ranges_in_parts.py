@@ -7,14 +7,14 @@ import random
 
 import pytest
 
-from engine.index import sources
+from engine.executors.index import sources
 from tests.support.engine import Session, open_database
 from txn.persist.memory import MemoryDisk
 
 
 def test_parts_of_ranges_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "FIRST_ROWS", 3)
-    monkeypatch.setattr("engine.index.executor.FIRST_ROWS", 3)
+    monkeypatch.setattr("engine.executors.index.executor.FIRST_ROWS", 3)
     monkeypatch.setattr(sources, "MOST_ROWS", 7)
     asked: list[tuple[object, int]] = []
     made = sources.Part

@@ -114,7 +114,7 @@ def test_rows_written_anew_are_the_same_as_parts_and_as_rows() -> None:
         outcomes.append(found)
 
     for bulk_rows in (3, 20_000):
-        with tiny_limits(), mock.patch("engine.ddl.rewrite.BULK_ROWS", bulk_rows):
+        with tiny_limits(), mock.patch("engine.definitions.table.rewrite.BULK_ROWS", bulk_rows):
             run(go)
     for kind, as_parts, as_rows in zip(KINDS, *outcomes, strict=True):
         assert as_parts == as_rows, kind
@@ -159,11 +159,11 @@ def test_a_view_refreshed_beside_its_readers_has_only_other_rows_replaced(
 
     with (
         tiny_limits(),
-        mock.patch("engine.ddl.rewrite.BULK_ROWS", bulk_rows),
-        mock.patch("engine.bulk.changes.BULK_ROWS", bulk_rows),
-        mock.patch("engine.ddl.materialized.KEPT_BYTES", 0),
-        mock.patch("engine.ddl.materialized.TAIL_BYTES", 1),
-        mock.patch("engine.ddl.materialized.SLICE_ROWS", 7),
-        mock.patch("engine.ddl.materialized.PIECE", 4),
+        mock.patch("engine.definitions.table.rewrite.BULK_ROWS", bulk_rows),
+        mock.patch("engine.changes.bulk.changes.BULK_ROWS", bulk_rows),
+        mock.patch("engine.definitions.table.materialized.KEPT_BYTES", 0),
+        mock.patch("engine.definitions.table.materialized.TAIL_BYTES", 1),
+        mock.patch("engine.definitions.table.materialized.SLICE_ROWS", 7),
+        mock.patch("engine.definitions.table.materialized.PIECE", 4),
     ):
         run(go)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as s
 
-from engine.sequences.values import FIRST_BLOCK, Counter, ahead, step
+from engine.session.sequences.values import FIRST_BLOCK, Counter, ahead, step
 from planner.base.errors import SqlError
 from planner.catalog import SequenceDef
 from planner.facts import INT8

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import ConfigError, add_arguments, load
+from engine.base.config import ConfigError, add_arguments, load
 from sqllogictest.client import ServerError
 from tests.support.fields import FieldsClient, connect, fields_of
 from tests.support.server import ServerProcess

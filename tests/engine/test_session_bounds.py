@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.connection import channels
-from engine.transaction import block
+from engine.session import channels
+from engine.session.transaction import block
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
 

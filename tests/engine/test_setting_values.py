@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from engine.connection.settings import Settings
+from engine.base.settings import Settings
 from planner.base.errors import SqlError
 from tests.support.server import ServerProcess
 

@@ -19,10 +19,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from engine.connection.setting_classes import EFFECTIVE, REASONS, accepted
-from engine.connection.setting_defs import OURS, PLPGSQL, SettingDef, definitions
-from engine.connection.settings import Settings, server_defaults
-from engine.loop.log_queue import MOST, QueuedLog
+from engine.base.loop.log_queue import MOST, QueuedLog
+from engine.base.settings import Settings, server_defaults
+from engine.base.settings.classes import EFFECTIVE, REASONS, accepted
+from engine.base.settings.defs import OURS, PLPGSQL, SettingDef, definitions
 from pgwire.auth.scram import check_password, make_verifier, parse_verifier
 from planner.base.errors import SqlError
 from tests.support.fields import FieldsClient, connect

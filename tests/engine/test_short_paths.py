@@ -15,8 +15,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from engine import run
-from engine.database import Database
+from engine.server.database import Database
+from engine.statements import run
 from pgwire import give_way
 from pgwire import messages as m
 from tests.engine.test_sync_commit import Client, keys, served

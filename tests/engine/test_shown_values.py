@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine.transaction.shown_values import MOST, MOST_ITEMS, shown_value
-from engine.writes import many, spilling
+from engine.changes.writes import many, spilling
+from engine.session.transaction.shown_values import MOST, MOST_ITEMS, shown_value
 from pgwire.bounded import bounded
 from pgwire.codecs import domain
 from pgwire.codecs.registry import CodecSettings

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from engine.reads.planning import LONG_TEXT
+from engine.plans.planning import LONG_TEXT
 from pgwire.give_way import give_way
 from planner.base.errors import SqlError
 from tests.hostile.talk import bind, execute, frame, parse

@@ -1,4 +1,4 @@
-"""Strands: work that gives way in the middle of a call, however deep, and what ends it (``engine.loop.strands``, ``pgwire.give_way``)."""
+"""Strands: work that gives way in the middle of a call, however deep, and what ends it (``engine.base.loop.strands``, ``pgwire.give_way``)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from engine.eager import LaidAside, OnStrand, call_on_strand, eager, on_strand
-from engine.loop import strands
-from engine.loop.threads import beside
+from engine.base.eager import LaidAside, OnStrand, call_on_strand, eager, on_strand
+from engine.base.loop import strands
+from engine.base.loop.threads import beside
 from pgwire import give_way as way
 from pgwire.give_way import TurnBroken, give_way, opened, openly, paced, paced_iter, whole_turn
 from pgwire.session.turns import Turns

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.database import Database
+from engine.server.database import Database
 from pgwire import messages as m
 from tests.support.sessions import Client, opened
 from txn.base.errors import OutOfSpace

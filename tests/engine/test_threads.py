@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.loop.threads import (
+from engine.base.loop.threads import (
     LOOP_SLICE_NS,
     WORKER_SLICE_NS,
     put_loop_first,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.eager import settle
+from engine.base.eager import settle
 from pgwire.session.turns import Turns
 from tests.support.engine import Session, open_database
 from txn.persist.memory import MemoryDisk

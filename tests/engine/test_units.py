@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.catalog.fences import stand_in
-from engine.catalog.stored import highest_oid
-from engine.connection.settings import Settings
-from engine.eager import eager
-from engine.errors import _TXN, MOST_BYTES, in_bounds, report_of
-from engine.transaction.block_state import BlockEvent, BlockState, next_state, status_byte
-from engine.transaction.conflicts import Surroundings
+from engine.base.conflicts import Surroundings
+from engine.base.eager import eager
+from engine.base.errors import _TXN, MOST_BYTES, in_bounds, report_of
+from engine.base.settings import Settings
+from engine.catalog.storage.fences import stand_in
+from engine.catalog.storage.stored import highest_oid
+from engine.session.transaction.block_state import BlockEvent, BlockState, next_state, status_byte
 from pgwire.codecs.domain import CITEXT
 from pgwire.errors import ErrorReport
 from planner.base.errors import SqlError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.eager import settle
+from engine.base.eager import settle
 from pgwire.errors import ErrorReport
 from planner.base.large import METER
 from tests.support.engine import Recorder, Session, open_database

@@ -15,12 +15,12 @@ import msgspec
 import psycopg
 import pytest
 
-from engine import doctor
-from engine.catalog.store import _TYPES, SPEC
-from engine.catalog.stored import StoredKey
-from engine.config import load
-from engine.database import Database
-from engine.eager import settle
+from engine.base.config import load
+from engine.base.eager import settle
+from engine.catalog.storage.store import _TYPES, SPEC
+from engine.catalog.storage.stored import StoredKey
+from engine.server import doctor
+from engine.server.database import Database
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.reads.verify import Terms, difference, terms_of
+from engine.plans.verify import Terms, difference, terms_of
 from planner.facts import FLOAT8, INT4, NUMERIC, TEXT
 from planner.query import OutputColumn
 from planner.types import SqlType

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.loop.turns import TURNS, check_turns
-from engine.reads import watched
+from engine.base.loop.turns import TURNS, check_turns
+from engine.executors import watched
 from pgwire.give_way import TurnBroken, bounded, give_way
 from sqllogictest.client import ServerError
 from tests.support.fields import connect

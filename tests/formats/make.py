@@ -221,7 +221,7 @@ class Maker:
     def start(self, retention: int) -> None:
         """Start the server and connect; ``retention``: seconds of history. Raises psycopg.OperationalError."""
         port = _free_port()
-        known = '"history_retention"' in (self.checkout / "engine/config.py").read_text()
+        known = '"history_retention"' in (self.checkout / "engine/base/config.py").read_text()
         words = [
             "serve", "--port", str(port), "--data-dir", str(self.data),
             "--history-retention" if known else "--retention-s", str(retention),

@@ -24,7 +24,7 @@ TARGETS = {
     "values": ("pgwire.codecs",),
     "copy": ("pgwire.codecs",),
     "sql": ("planner.parse", "planner.raw", "planner.parse.beyond", "planner.parse.as_of", "planner.bind", "planner.lower", "planner.functions.registry"),
-    "server": ("pgwire.connection", "pgwire.session", "pgwire.messages.decode", "engine.connection", "engine.transaction", "engine.reads", "engine.writes"),
+    "server": ("pgwire.connection", "pgwire.session", "pgwire.messages.decode", "engine.connection", "engine.session.transaction", "engine.plans", "engine.changes.writes"),
 }  # fmt: skip
 """Each target with the modules whose coverage guides it."""
 MIXED = ("wire", "values", "copy", "sql")

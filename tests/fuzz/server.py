@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.connection.statement_log import log as statement_log
-from engine.local.executor import LocalExecutor
+from engine.executors.local.executor import LocalExecutor
 from pgwire.messages import decode
 from pgwire.messages.decode import BACKEND_KINDS
 from pgwire.server import Server, ServerConfig

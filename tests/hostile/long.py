@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from engine.config import parse_bytes
+from engine.base.config import parse_bytes
 from sqllogictest.client import ServerError
 from tests.hostile.machine import speed
 from tests.hostile.row import RUNS, Row, at_size

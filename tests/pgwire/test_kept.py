@@ -18,7 +18,7 @@ BOUNDED: Final = frozenset({
     "pgwire/codecs/time/zone.py:_abbreviation_in_zone",  # a zone's name and a word of a date, both short
     # names, which have 63 bytes, of functions, operators and types
     "pgwire/messages/encode.py:_name", "planner/conversion/resolve.py:_operators", "planner/conversion/resolve.py:_find_operator", "planner/conversion/resolve.py:_find_function",
-    "planner/patterns/charset.py:class_ranges", "engine/catalog/pg_ranges.py:_model",
+    "planner/patterns/charset.py:class_ranges", "engine/catalog/relations/pg_ranges.py:_model",
     # what the server has itself: tags, signatures, files, sources
     "pgwire/messages/encode.py:command_complete", "planner/functions/extensions/citext.py:_of_text", "planner/functions/system/names.py:_fact_oids",
     "planner/functions/inline.py:_spelt", "planner/lower/kit/build.py:_printing",

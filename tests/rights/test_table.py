@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import pytest
 
-from engine.ddl.rights import RIGHTS, Elsewhere, Nothing
+from engine.definitions.needs.rights import RIGHTS, Elsewhere, Nothing
 from planner import statements as st
 from planner.base.total import members, total
 from planner.catalog.rights import restricted_functions

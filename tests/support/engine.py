@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from engine.config import load
+from engine.base.config import load
+from engine.base.eager import settle
+from engine.base.loop import strands
 from engine.connection.backend import Connection
-from engine.database import COMMON_SHARDS, SALVAGED_SHARDS, Database
-from engine.ddl.oids import OidSource
-from engine.eager import settle
-from engine.index.executor import IndexExecutor
-from engine.loop import strands
+from engine.definitions.oids import OidSource
+from engine.executors.index.executor import IndexExecutor
+from engine.server.database import COMMON_SHARDS, SALVAGED_SHARDS, Database
 from pgwire import give_way
 from pgwire.errors import ErrorReport
 from tests.support.store import open_memory_store

@@ -115,16 +115,16 @@ def _template() -> socket.socket:
 def _load() -> None:
     """Import and make what a server has soon after its start (0.2 s of each), and leave ``engine.__main__`` to be run."""
     import engine.__main__
-    import engine.bulk.worker_pool
-    import engine.database
-    import engine.loop.outside
-    import engine.memory
-    from engine.catalog.builtin_relations import virtual_relations
-    from engine.catalog.virtual import VirtualCatalog
-    from engine.preload import preload
+    import engine.base.loop.outside
+    import engine.base.memory
+    import engine.changes.bulk.worker_pool
+    import engine.server.database
+    from engine.catalog.relations.builtin_relations import virtual_relations
+    from engine.catalog.relations.virtual import VirtualCatalog
+    from engine.server.preload import preload
 
     virtual_relations()
-    preload(VirtualCatalog(cast("engine.database.Database", None)))  # what it makes is no database's
+    preload(VirtualCatalog(cast("engine.server.database.Database", None)))  # what it makes is no database's
     del sys.modules["engine.__main__"], engine.__main__
     assert len(os.listdir("/proc/self/task")) == 1, "a thread would not be in the child"
 

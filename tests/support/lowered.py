@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.base.executor import ExecContext
+from engine.base.rows import ReadyRows
 from engine.catalog.physical import shard_spec
-from engine.connection.rows import ReadyRows
-from engine.executor import ExecContext
-from engine.reads.arrow import rows_of
+from engine.executors.arrow import rows_of
 from pgwire.codecs.registry import text_input, text_output
 from planner.bind.context import make_context
 from planner.bind.query.select import bind_query

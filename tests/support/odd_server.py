@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from engine.catalog.virtual import VirtualCatalog
+    from engine.catalog.relations.virtual import VirtualCatalog
 
 
 def _set_clock(path: Path) -> None:
@@ -41,8 +41,8 @@ def _set_clock(path: Path) -> None:
 
 
 def _small_limits() -> None:
-    import engine.writes.dml
-    import engine.writes.update_delete
+    import engine.changes.writes.dml
+    import engine.changes.writes.update_delete
     import txn.log.group_commit
     import txn.mvcc.compaction
     import txn.transaction.coordinator
@@ -52,7 +52,7 @@ def _small_limits() -> None:
     txn.transaction.writes.PREPARE_ROWS = txn.transaction.journal.UNDO_ROWS = 200
     txn.mvcc.compaction.FANOUT = 3
     txn.log.group_commit.SPILL_BYTES = 64 << 10
-    engine.writes.dml.BULK_ROWS = engine.writes.update_delete.BULK_ROWS = 2_000
+    engine.changes.writes.dml.BULK_ROWS = engine.changes.writes.update_delete.BULK_ROWS = 2_000
     options = txn.transaction.coordinator.TxnOptions
     small = {"history_versions": 300, "hot_rows_total": 6_000, "log_bytes": 256 << 10, "part_bytes": 4 << 20}
     original = options.__init__
@@ -64,8 +64,8 @@ def _small_limits() -> None:
 
 
 def _planted_beside(told: Path) -> None:
-    import engine.loop.ceiling
-    import engine.loop.processes
+    import engine.base.loop.ceiling
+    import engine.base.loop.processes
 
     def beside() -> int:
         text = told.read_text()
@@ -73,16 +73,16 @@ def _planted_beside(told: Path) -> None:
             raise OSError(errno.EMFILE, text)
         return int(text)
 
-    engine.loop.processes.private_bytes = beside
-    engine.loop.ceiling.give_back = told.with_suffix(".given").touch  # type: ignore[assignment]
-    engine.loop.ceiling.LOOKS_S = 0.02  # type: ignore[misc]
+    engine.base.loop.processes.private_bytes = beside
+    engine.base.loop.ceiling.give_back = told.with_suffix(".given").touch  # type: ignore[assignment]
+    engine.base.loop.ceiling.LOOKS_S = 0.02  # type: ignore[misc]
 
 
 def _wrong_answers() -> None:
     from collections.abc import AsyncIterator
 
-    from engine.connection.rows import RowBatch
-    from engine.local.executor import LocalExecutor
+    from engine.base.rows import RowBatch
+    from engine.executors.local.executor import LocalExecutor
 
     true_run = LocalExecutor.run
 
@@ -105,16 +105,16 @@ class _Importing:
     """What Python asks for each module that it has not got: notes those of the loop's thread, and finds none."""
 
     def __init__(self, path: Path) -> None:
-        import engine.database
+        import engine.server.database
 
         self._notes: TextIO | None = None
-        true_preload = engine.database.preload
+        true_preload = engine.server.database.preload
 
         def preload(virtual: VirtualCatalog) -> None:
             self._notes = path.open("a", buffering=1)
             true_preload(virtual)
 
-        engine.database.preload = preload  # type: ignore[attr-defined]
+        engine.server.database.preload = preload  # type: ignore[attr-defined]
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if self._notes is not None and threading.current_thread() is threading.main_thread():
@@ -132,13 +132,13 @@ def main() -> int:
     if os.environ.get("HFTEST_SMALL"):
         _small_limits()
     if os.environ.get("HFTEST_LOCKS"):
-        import engine.transaction.retry
+        import engine.statements.retry
 
-        engine.transaction.retry.OPTIMISTIC_TRIES = 0
+        engine.statements.retry.OPTIMISTIC_TRIES = 0
     if pause := os.environ.get("HFTEST_PAUSE"):
-        import engine.transaction.retry
+        import engine.statements.retry
 
-        engine.transaction.retry.LONGEST_RETRY_PAUSE_S = float(pause)
+        engine.statements.retry.LONGEST_RETRY_PAUSE_S = float(pause)
     if beside := os.environ.get("HFTEST_BESIDE"):
         _planted_beside(Path(beside))
     if os.environ.get("HFTEST_KAFKA"):

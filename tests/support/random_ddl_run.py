@@ -15,9 +15,9 @@ import logging
 import sys
 from collections import Counter
 
+from engine.base.eager import settle
 from engine.catalog.references import missing
-from engine.database import Database
-from engine.eager import settle
+from engine.server.database import Database
 from tests.support.definitions import DEFINITIONS
 from tests.support.engine import Failed, Rows, Session, open_database
 from tests.support.random_ddl import SETUP, RandomDdl

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from engine.config import add_arguments, load
-from engine.database import Database
+from engine.base.config import add_arguments, load
+from engine.server.database import Database
 from pgwire import messages as m
 from pgwire.client import NEED_DATA, ClientConnection
 from pgwire.messages.encode import encode_frontend

@@ -11,7 +11,7 @@ A body is bound with ``$n`` for its inputs, which are then replaced by the argum
 expression, a condition of a set. A function that returns one value gives that of its first row (LIMIT 1).
 
 A call stays where its body cannot take its place (``planner.bind.stored.bodies``), where it would call itself without end, and where it
-would be evaluated once although it is volatile and stands beside rows. The row executor then runs it (``engine.routines``).
+would be evaluated once although it is volatile and stands beside rows. The row executor then runs it (``engine.programs.routines``).
 
 What is kept as text (views) keeps the call: this is done to what is about to run, once more for every plan.
 """

@@ -4,7 +4,7 @@
     jsonb_each_text(js) AS t (key, value)              SELECT s.f1, s.f2 FROM (SELECT unnest(hf_py_2(js)) AS s)
 
 DuckDB gathers and sorts the values of a group, and Python steps the aggregate's state with them. A set comes back as a list,
-at most ``engine.local.callouts.SET_ITEMS`` long.
+at most ``engine.executors.local.callouts.SET_ITEMS`` long.
 """
 
 from __future__ import annotations

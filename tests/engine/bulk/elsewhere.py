@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from engine.config import load
-from engine.database import Database
+from engine.base.config import load
+from engine.server.database import Database
 from planner.base.errors import SqlError
 from tests.support.engine import Failed, Session
 
 
 class Tasks:
-    """Stands in for ``engine.spark.tasks.SparkTasks``."""
+    """Stands in for ``engine.executors.spark.tasks.SparkTasks``."""
 
     parallelism, wave = 2, 5
 

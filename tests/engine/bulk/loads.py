@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from engine.bulk.read_split import Reading, read_split, worker_env
-from engine.bulk.splits import Split, chunks, cut, survey, whole
-from engine.writes.copy_rows import LoadSpec
+from engine.changes.bulk.read_split import Reading, read_split, worker_env
+from engine.changes.bulk.splits import Split, chunks, cut, survey, whole
+from engine.changes.writes.copy_rows import LoadSpec
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import DEFAULT

@@ -11,8 +11,8 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pytest
 
-from engine.bulk import copy_files
-from engine.writes.copy_conditions import Conditions
+from engine.changes.bulk import copy_files
+from engine.changes.writes.copy_conditions import Conditions
 from tests.engine.bulk.elsewhere import opened
 from tests.support.engine import Failed, Session
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from engine.bulk import copy_files
-from engine.bulk.copy_out_objects import ObjectFolder
-from engine.bulk.export_task import ExportTask, adopt
-from engine.bulk.objects import StoredObject, all_below, found_objects, open_bytes, split_name, upload
-from engine.bulk.server_files import roots_of
-from engine.bulk.write_rows import Sheet
+from engine.base.server_files import roots_of
+from engine.changes.bulk import copy_files
+from engine.changes.bulk.copy_out_objects import ObjectFolder
+from engine.changes.bulk.export_task import ExportTask, adopt
+from engine.changes.bulk.objects import StoredObject, all_below, found_objects, open_bytes, split_name, upload
+from engine.changes.bulk.write_rows import Sheet
 from pgwire.codecs import domain as d
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.settings import DEFAULT

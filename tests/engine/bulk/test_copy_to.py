@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.bulk.copy_out_files import LocalFolder
-from engine.bulk.export_task import ExportTask, adopt
-from engine.bulk.write_rows import Sheet, Sink
+from engine.changes.bulk.copy_out_files import LocalFolder
+from engine.changes.bulk.export_task import ExportTask, adopt
+from engine.changes.bulk.write_rows import Sheet, Sink
 from pgwire.codecs import domain as d
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.settings import DEFAULT

@@ -18,12 +18,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from engine.accounts import Statements
-from engine.bulk import load_worker
-from engine.bulk.stream_task import StreamTask
-from engine.bulk.worker_pool import PROCESS_BYTES, WAITING_BYTES, WorkerPool
+from engine.base.accounts import Statements
 from engine.catalog.physical import shard_spec
-from engine.writes.progress import CopyProgress
+from engine.changes.bulk import load_worker
+from engine.changes.bulk.stream_task import StreamTask
+from engine.changes.bulk.worker_pool import PROCESS_BYTES, WAITING_BYTES, WorkerPool
+from engine.changes.writes.progress import CopyProgress
 from pgwire.codecs.copy import CopyOptions
 from tests.engine.bulk.loads import INT4, TEXT, spec
 from tests.support.server import ServerProcess
@@ -35,7 +35,7 @@ from txn.values.encoding import encode_spec
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 SPEC = spec(CopyOptions(), INT4, TEXT)
-ROWS = 21_000  # past engine.writes.copy.BULK_ROWS
+ROWS = 21_000  # past engine.statements.copy.BULK_ROWS
 
 STATEMENTS = Statements(1 << 40, 1 << 40)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.bulk import copy_files, find_key
+from engine.changes.bulk import copy_files, find_key
 from tests.engine.bulk.elsewhere import opened, refused
 from tests.support.engine import Session
 

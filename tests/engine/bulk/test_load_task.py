@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.bulk import copy_files
+from engine.changes.bulk import copy_files
 from tests.engine.bulk.elsewhere import opened, refused
 from tests.support.engine import Session
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.bulk.look import look, looks_at, splits_of
-from engine.bulk.read_split import Reading, read_split, worker_env
-from engine.bulk.server_files import ServerFile
+from engine.base.server_files import ServerFile
 from engine.catalog.physical import shard_column
+from engine.changes.bulk.look import look, looks_at, splits_of
+from engine.changes.bulk.read_split import Reading, read_split, worker_env
 from pgwire.codecs import domain as d
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError

@@ -12,9 +12,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from engine.bulk.objects import open_bytes, open_parquet
-from engine.bulk.regular import NotRegularFile, open_regular
-from engine.bulk.server_files import file_error, found, roots_of, target
+from engine.base.regular_files import NotRegularFile, open_regular
+from engine.base.server_files import file_error, found, roots_of, target
+from engine.changes.bulk.objects import open_bytes, open_parquet
 from planner.base.errors import SqlError
 from tests.support.server import ServerProcess
 

@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from engine.bulk.server_files import Roots, ServerFile, found
-from engine.writes import copy
+from engine.base.server_files import Roots, ServerFile, found
+from engine.statements import copy
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from engine.bulk.spark_merge import SparkMerges
-from engine.database import Database
+from engine.changes.bulk.spark_merge import SparkMerges
+from engine.server.database import Database
 from tests.engine.bulk.elsewhere import opened
 from tests.support.durable import run
 from tests.support.engine import Session

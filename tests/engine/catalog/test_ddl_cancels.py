@@ -17,7 +17,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from engine.database import Database
+from engine.server.database import Database
 from pgwire import give_way
 from pgwire.server import Server, ServerConfig
 from tests.support.engine import open_database

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.catalog.stored import Stored, StoredKey
-from engine.database import Database
+from engine.catalog.storage.stored import Stored, StoredKey
+from engine.server.database import Database
 from planner.catalog import RelationDef
 from tests.support.engine import Failed, Rows, Session, open_database
 from txn.persist.memory import MemoryDisk

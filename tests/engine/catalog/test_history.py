@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.catalog.history import KEPT_SNAPSHOTS, CatalogHistory
 from engine.catalog.history_size import AT_ONCE
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import CommentDef, Stored, key_of
+from engine.catalog.storage.stored import CommentDef, Stored, key_of
 from planner.catalog import FunctionDef, SchemaDef
 from planner.facts import INT4, PUBLIC_OID
 from tests.support.server import ServerProcess

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from engine.catalog.builtin_relations import virtual_relations
+from engine.base.eager import settle
 from engine.catalog.kept import as_rows
-from engine.catalog.virtual import SOURCES, VirtualCatalog, keyed_columns
-from engine.eager import settle
+from engine.catalog.relations.builtin_relations import virtual_relations
+from engine.catalog.relations.virtual import SOURCES, VirtualCatalog, keyed_columns
 from planner.catalog import RelationDef
 from tests.planner.builtins.costs import Measured, counting
 from tests.support.engine import Failed, Session, open_database

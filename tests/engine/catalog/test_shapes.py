@@ -6,7 +6,7 @@ import asyncio
 import gc
 import pickle
 
-from engine.catalog.stored import row_type_oid
+from engine.catalog.storage.stored import row_type_oid
 from tests.support.engine import Session, open_database
 from txn.persist.memory import MemoryDisk
 

@@ -19,7 +19,7 @@ from engine.catalog import type_owners
 from engine.catalog.graph import graph_of, naming
 from engine.catalog.references import identities
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import PG_CLASS_OID, CommentDef, Stored, key_of
+from engine.catalog.storage.stored import PG_CLASS_OID, CommentDef, Stored, key_of
 from planner.catalog import (
     AclDef,
     ColumnDef,

@@ -7,9 +7,9 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from typing import Any
 
-from engine.connection.rows import ReadyRows
-from engine.executor import ExecContext
-from engine.index.executor import IndexExecutor, IndexPlan
+from engine.base.executor import ExecContext
+from engine.base.rows import ReadyRows
+from engine.executors.index.executor import IndexExecutor, IndexPlan
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import CodecSettings
 from planner import statements as st

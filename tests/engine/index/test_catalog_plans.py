@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.index.exact_patterns import exact_text
-from engine.index.state import BATCH
+from engine.executors.index.access.exact_patterns import exact_text
+from engine.executors.index.state import BATCH
 from tests.support.engine import Session, open_database
 from txn.persist.memory import MemoryDisk
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.index import catalog_join
-from engine.index.virtual_sources import VirtualLookup
+from engine.executors.index.access import catalog_join
+from engine.executors.index.access.virtual_sources import VirtualLookup
 from tests.engine.index.test_catalog_plans import TABLES, play
 
 MINE = "c.relname IN ('a', 'b', 'c')"

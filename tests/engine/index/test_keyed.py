@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine.index import keyed
-from engine.index.keyed import KeySet, KeyTable
+from engine.executors.index import keyed
+from engine.executors.index.keyed import KeySet, KeyTable
 
 
 @pytest.fixture(autouse=True)

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import pytest
 
-from engine.index import sources
-from engine.index.nodes import Node
-from engine.index.sources import Source
-from engine.index.state import ExecState, Wait, forget
+from engine.executors.index import sources
+from engine.executors.index.nodes import Node
+from engine.executors.index.sources import Source
+from engine.executors.index.state import ExecState, Wait, forget
 from pgwire import release
 from planner.evaluate import Env
 from tests.engine.index.harness import Database

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine.executor import RowsChanged
-from engine.index.sources import MOST_ROWS
+from engine.base.executor import RowsChanged
+from engine.executors.index.sources import MOST_ROWS
 from tests.engine.index.harness import Database, MemoryTxn
 from txn.base.types import StoredRow
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from engine.index.nodes import Node, Sort, lockstep
-from engine.index.sorting import RUN, sort_rows
-from engine.index.state import Pipe
+from engine.executors.index.nodes import Node, Sort, lockstep
+from engine.executors.index.sorting import RUN, sort_rows
+from engine.executors.index.state import Pipe
 from planner.evaluate import Env, Layout, Shared
 from planner.facts import INT4, INT8, TEXT
 from planner.query import Const

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.index.access import outer_levels
-from engine.index.from_needs import needed_columns
-from engine.index.plan import _alone
+from engine.executors.index.access.choice import outer_levels
+from engine.executors.index.from_needs import needed_columns
+from engine.executors.index.plan import _alone
 from planner.bind import bind_statement
 from planner.parse import parse_one
 from planner.query import Select, SubLink

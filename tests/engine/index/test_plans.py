@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.connection.rows import ReadyRows, RowStream
-from engine.explain.formats import Shown, text_lines
-from engine.explain.texts import Texts
+from engine.base.explain.formats import Shown, text_lines
+from engine.base.explain.texts import Texts
+from engine.base.rows import ReadyRows, RowStream
 from tests.engine.index.harness import Database, MemoryTxn
 from tests.engine.index.tables import make
 

@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from engine.index.state import Pipe, Rows, Wait, abandon, run_ready, waited
+from engine.executors.index.state import Pipe, Rows, Wait, abandon, run_ready, waited
 from planner.base.errors import SqlError
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.connection.rows import ReadyRows, RowStream
+from engine.base.rows import ReadyRows, RowStream
 from planner.base.errors import SqlError
 from tests.engine.index.harness import Database
 from tests.engine.index.tables import make

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.local.executor import LocalExecutor
+from engine.executors.local.executor import LocalExecutor
 from planner.base.errors import SqlError
 from tests.support.lowered import World
 

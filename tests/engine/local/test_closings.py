@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from engine.local import closings
-from engine.local.closings import AT_ONCE, Closings
+from engine.executors.local import closings
+from engine.executors.local.closings import AT_ONCE, Closings
 
 
 def test_many_are_closed_in_turns_and_in_order() -> None:

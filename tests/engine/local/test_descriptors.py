@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from engine.connection import kept_rows
-from engine.connection.rows import RowBatch
-from engine.eager import eager
-from engine.local import instance
-from engine.local.instance import opened_at_most
-from engine.loop import descriptors
-from engine.loop.descriptors import FILES, OPENED, Descriptors
+from engine.base import kept_rows
+from engine.base.eager import eager
+from engine.base.loop import descriptors
+from engine.base.loop.descriptors import FILES, OPENED, Descriptors
+from engine.base.rows import RowBatch
+from engine.executors.local import instance
+from engine.executors.local.instance import opened_at_most
 from pgwire.session.lobby import STAY
 from planner.base.errors import SqlError
 from sqllogictest.client import ServerError

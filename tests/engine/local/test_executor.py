@@ -14,11 +14,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from engine.local import executor as executor_module
-from engine.local.errors import to_sql_error
-from engine.local.executor import LocalExecutor
-from engine.local.instance import MemoryLimit, open_instance
-from engine.reads.engine_query import PIECE_BYTES, pieces
+from engine.executors.engine_query import PIECE_BYTES, pieces
+from engine.executors.local import executor as executor_module
+from engine.executors.local.errors import to_sql_error
+from engine.executors.local.executor import LocalExecutor
+from engine.executors.local.instance import MemoryLimit, open_instance
 from planner import facts as f
 from planner.base.errors import SqlError
 from tests.support.lowered import World, sample_world

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.local.executor import LocalExecutor
-from engine.reads.arrow import rows_of
+from engine.executors.arrow import rows_of
+from engine.executors.local.executor import LocalExecutor
 from planner.base.errors import SqlError
 from planner.lower.decorrelate.correlations import SPARK
 from planner.lower.decorrelate.unnest import remaining, unnest

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from engine.local.errors import BEYOND
-from engine.local.executor import LocalExecutor
+from engine.executors.local.errors import BEYOND
+from engine.executors.local.executor import LocalExecutor
 from planner.base.errors import SqlError
 from tests.support.lowered import PostgreSQL, World, database_of
 from tests.support.postgres import postgres  # noqa: F401 - a fixture

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as strategies
 
-from engine.sources.changes import UNCHANGED, TableChanges, stage
+from engine.feeds.sources.changes import UNCHANGED, TableChanges, stage
 from planner.base.errors import SqlError
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.types import SqlType

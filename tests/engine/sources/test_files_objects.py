@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.bulk.objects import StoredObject, all_below, open_bytes, upload
-from engine.bulk.server_files import roots_of
-from engine.sources.files_directory import Found
-from engine.sources.files_objects import ObjectFolder
+from engine.base.server_files import roots_of
+from engine.changes.bulk.objects import StoredObject, all_below, open_bytes, upload
+from engine.feeds.sources.files_directory import Found
+from engine.feeds.sources.files_objects import ObjectFolder
 from tests.engine.sources.support import Connection, connect, refused, rows, value, wait_for
 from tests.support.objects import ObjectProxy, ObjectStoreServer
 from tests.support.server import ServerProcess

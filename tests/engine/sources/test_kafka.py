@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.sources.kafka import KafkaReader, shares
-from engine.sources.reader import Batch, Temporary
+from engine.feeds.sources.kafka import KafkaReader, shares
+from engine.feeds.sources.reader import Batch, Temporary
 from pgwire.codecs.errors import DataError
 from planner.base.errors import SqlError
 from planner.catalog import ColumnDef, IndexDef, RelationDef, SourceDef

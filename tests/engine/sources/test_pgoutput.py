@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as strategies
 
-from engine.sources.changes import UNCHANGED
-from engine.sources.pgoutput import (
+from engine.feeds.sources.changes import UNCHANGED
+from engine.feeds.sources.pgoutput import (
     Begin,
     Commit,
     Delete,

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from engine.sources import registry
-from engine.sources.registry import Sources
+from engine.feeds.sources import registry
+from engine.feeds.sources.registry import Sources
 from planner.catalog import SourceDef
 
 SOURCE = SourceDef(oid=20000, name="s", kind="rate", owner=10)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.spark.executor import SparkExecutor
+from engine.executors.spark.executor import SparkExecutor
 from tests.support.lowered import World, sample_world
 
 

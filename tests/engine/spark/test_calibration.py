@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.spark.calibration import (
+from engine.executors.spark.calibration import (  # fmt: skip
     CEILING,
     FILE,
     FLOOR_BYTES,
@@ -26,7 +26,7 @@ from engine.spark.calibration import (
     recommend,
     recommend_index,
     store,
-)  # fmt: skip
+)
 from tests.support.server import ROOT, ServerProcess
 
 MB = 2**20

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from engine.spark import reaper
+from engine.executors.spark import reaper
 from planner import facts as f
 from planner.base.errors import SqlError
 from tests.engine.spark.conftest import Spark
@@ -69,12 +69,12 @@ def test_queries_over_more_rows_shuffle_into_more_partitions(
     spark: Spark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live: Any = spark.executor.runtime._live or spark.runner.run(spark.executor.runtime.live())
-    monkeypatch.setattr("engine.spark.runtime.SMALL_ROWS", 0)
+    monkeypatch.setattr("engine.executors.spark.runtime.SMALL_ROWS", 0)
     sql = "SELECT a, count(*) FROM t GROUP BY a ORDER BY a"
     found = spark.rows(sql)
     usual = live.session_for(8, makes_rows=False)
     assert usual is live.session
-    monkeypatch.setattr("engine.spark.properties.PARTITION_ROWS", 1)
+    monkeypatch.setattr("engine.executors.spark.properties.PARTITION_ROWS", 1)
     larger = live.session_for(8, makes_rows=False)
     assert larger is live.session_for(8, makes_rows=False)
     assert int(larger.conf.get("spark.sql.shuffle.partitions")) == 4 * live.partitions
@@ -83,7 +83,7 @@ def test_queries_over_more_rows_shuffle_into_more_partitions(
 
 
 def test_many_hot_rows_go_by_a_file(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.spark.relations.MAX_INLINE_ROWS", 1)
+    monkeypatch.setattr("engine.executors.spark.relations.MAX_INLINE_ROWS", 1)
     assert spark.rows("SELECT sum(a), max(d), max(i) FROM t") == [
         ("21", "12345678901234567890.5", "2024-02-29 00:00:00")
     ]

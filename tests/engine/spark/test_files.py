@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from engine.spark.files import SparkFiles, spark_files
+from engine.executors.spark.files import SparkFiles, spark_files
 from txn.persist.blobs.object_url import parse_object_url
 
 DATA, COPIES = Path("/d"), Path("/d/cache")

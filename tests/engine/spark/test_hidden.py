@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from engine.spark import hidden
-from engine.spark.hidden import HoledPart, is_hidden, slots_for, words_of
-from engine.spark.relations import _apart
+from engine.executors.spark import hidden
+from engine.executors.spark.hidden import HoledPart, is_hidden, slots_for, words_of
+from engine.executors.spark.relations import _apart
 
 SQL = "coalesce(shiftright(get(W, CAST(shiftright((get(B, CAST(S % 7 AS INT)) + P), 6) AS INT)), CAST((get(B, CAST(S % 7 AS INT)) + P) & 63 AS INT)) & 1, 0) = 1"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from engine.spark.errors import from_text
-from engine.spark.executor import compile_text
-from engine.spark.overflow import type_of
+from engine.executors.spark.errors import from_text
+from engine.executors.spark.executor import compile_text
+from engine.executors.spark.overflow import type_of
 from planner import facts as f
 from planner.base.errors import SqlError
 from tests.engine.spark.conftest import Spark
@@ -104,7 +104,7 @@ def test_an_integer_out_of_range_is_told_with_its_type(
     spark: Spark, monkeypatch: pytest.MonkeyPatch, small: bool
 ) -> None:
     if not small:
-        monkeypatch.setattr("engine.spark.runtime.SMALL_ROWS", 0)
+        monkeypatch.setattr("engine.executors.spark.runtime.SMALL_ROWS", 0)
     found = {sql: _error(spark, sql) for sql, _ in CASES}
     assert found == {sql: ("22003", f"{name} out of range") for sql, name in CASES}
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.spark import relations
-from engine.spark.part_bounds import Bounds, Comparison, bounds_in, conditions_of, pruned
-from engine.spark.relations import FileInput, HoledPart, Inputs
+from engine.executors.spark import relations
+from engine.executors.spark.part_bounds import Bounds, Comparison, bounds_in, conditions_of, pruned
+from engine.executors.spark.relations import FileInput, HoledPart, Inputs
 from tests.support.lowered import World
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import Config, ConfigError, add_arguments, load
-from engine.spark.properties import (
+from engine.base.config import Config, ConfigError, add_arguments, load
+from engine.executors.spark.properties import (
     application,
     check_master,
     check_property,

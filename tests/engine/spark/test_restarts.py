@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from engine.spark import restarts
-from engine.spark.executor import SparkExecutor
-from engine.spark.gateway import GatewayError
-from engine.spark.restarts import LONGEST_S, STEADY_S, Restarts
+from engine.executors.spark import restarts
+from engine.executors.spark.executor import SparkExecutor
+from engine.executors.spark.gateway import GatewayError
+from engine.executors.spark.restarts import LONGEST_S, STEADY_S, Restarts
 from planner.base.errors import SqlError
 from tests.support.lowered import World, sample_world
 
@@ -55,9 +55,9 @@ class Jvms:
 @pytest.fixture
 def jvms(monkeypatch: pytest.MonkeyPatch) -> Jvms:
     made = Jvms()
-    monkeypatch.setattr("engine.spark.runtime.SparkRuntime._open", lambda _self: made.open())
-    monkeypatch.setattr("engine.spark.runtime._discard", lambda _live: None)
-    monkeypatch.setattr("engine.spark.runtime.WATCH_S", 0.001)
+    monkeypatch.setattr("engine.executors.spark.runtime.SparkRuntime._open", lambda _self: made.open())
+    monkeypatch.setattr("engine.executors.spark.runtime._discard", lambda _live: None)
+    monkeypatch.setattr("engine.executors.spark.runtime.WATCH_S", 0.001)
     monkeypatch.setattr(restarts, "FIRST_S", 0.001)
     return made
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.connection.rows import RowStream
-from engine.spark.running import Running
+from engine.base.rows import RowStream
+from engine.executors.spark.running import Running
 from planner.base.errors import SqlError
 from tests.engine.spark.conftest import Spark
 
@@ -57,8 +57,8 @@ def run(spark: Spark, body: Awaitable[None]) -> None:
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no more than a megabyte lie there unread."""
-    monkeypatch.setattr("engine.spark.spool.AHEAD_BYTES", 2 << 20)
-    monkeypatch.setattr("engine.spark.running.AHEAD_BYTES", 2 << 20)
+    monkeypatch.setattr("engine.executors.spark.spool.AHEAD_BYTES", 2 << 20)
+    monkeypatch.setattr("engine.executors.spark.running.AHEAD_BYTES", 2 << 20)
 
 
 def test_rows_come_in_order_and_jobs_wait_for_the_client(spark: Spark, little_room: None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.spark.slots import JOB, QUEUE, Client, FairPools, Slots, Waits
+from engine.executors.spark.slots import JOB, QUEUE, Client, FairPools, Slots, Waits
 
 
 def run(body: Coroutine[Any, Any, None]) -> None:

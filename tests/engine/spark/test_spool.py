@@ -12,8 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.spark.spool import AHEAD_BYTES, GROWTH, MAX_WINDOW, Spool, _Window, free_broadcasts, next_window
-from engine.spark.stream import KEPT_BYTES, Collected
+from engine.executors.spark.spool import (
+    AHEAD_BYTES,
+    GROWTH,
+    MAX_WINDOW,
+    Spool,
+    _Window,
+    free_broadcasts,
+    next_window,
+)
+from engine.executors.spark.stream import KEPT_BYTES, Collected
 from planner.base.errors import SqlError
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])

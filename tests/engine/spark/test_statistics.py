@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.config import load
-from engine.database import Database
-from engine.spark.properties import COST_BASED, REORDERS, application
-from engine.spark.running import Running
-from engine.spark.statistics import figures_of, is_wanted, with_figures
-from engine.statistics.figures import ColumnSummary
+from engine.base.config import load
+from engine.executors.spark.properties import COST_BASED, REORDERS, application
+from engine.executors.spark.running import Running
+from engine.executors.spark.statistics import figures_of, is_wanted, with_figures
+from engine.executors.statistics.figures import ColumnSummary
+from engine.server.database import Database
 from tests.engine.spark.conftest import Spark
 from tests.support.engine import Failed, Session
 from txn.base.types import PhysicalType

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.bulk.spark_merge import PAUSE_S
+from engine.changes.bulk.spark_merge import PAUSE_S
 from sqllogictest.client import Client, ServerError
 from tests.support.server import ServerProcess
 
@@ -224,7 +224,7 @@ def known_parts(client: Client, table: str) -> int:
 def merge_until_at_work(server: ServerProcess, client: Client, prefix: str) -> str:
     """Make tables whose parts are to be merged until a worker is seen writing one; return that table.
 
-    For a minute after a merge on Spark has failed the server merges by itself (``engine.bulk.spark_merge.PAUSE_S``).
+    For a minute after a merge on Spark has failed the server merges by itself (``engine.changes.bulk.spark_merge.PAUSE_S``).
     """
     until = time.monotonic() + PAUSE_S + PATIENCE_S
     for number in itertools.count():

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from engine.spark import views
-from engine.spark.views import Entry, TableViews, place_of
+from engine.executors.spark import views
+from engine.executors.spark.views import Entry, TableViews, place_of
 
 
 class Session:

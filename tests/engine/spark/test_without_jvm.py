@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError
 
-from engine.doctor import java_command
-from engine.executor import EngineLimit
-from engine.spark.errors import from_text
-from engine.spark.executor import SparkExecutor, compile_text
-from engine.spark.gateway import GatewayError, command, start_gateway
-from engine.spark.relations import Inputs, plan_relations
+from engine.base.executor import EngineLimit
+from engine.executors.spark.errors import from_text
+from engine.executors.spark.executor import SparkExecutor, compile_text
+from engine.executors.spark.gateway import GatewayError, command, start_gateway
+from engine.executors.spark.relations import Inputs, plan_relations
+from engine.server.doctor import java_command
 from planner.base.errors import SqlError
 from tests.support.lowered import World, sample_world
 
@@ -40,7 +40,7 @@ def test_switched_off_is_refused_when_a_query_is_prepared(world: World) -> None:
 
 
 def test_without_java_only_this_route_fails(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.spark.runtime.java_command", lambda: None)
+    monkeypatch.setattr("engine.executors.spark.runtime.java_command", lambda: None)
     spark = executor(world, "lazy")
 
     async def run() -> None:
@@ -194,7 +194,7 @@ def test_columns_in_their_exact_form_are_refused_where_they_are_read(world: Worl
 
 
 def test_past_a_number_of_rows_hidden_ones_are_joined(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.spark.relations.MAX_BITS", 1)
+    monkeypatch.setattr("engine.executors.spark.relations.MAX_BITS", 1)
     tables, inputs = relations(world, "SELECT a FROM t")
     (sql,) = tables.values()
     assert "BROADCAST(h)" in sql

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from engine.config import load
-from engine.database import Database
-from engine.statistics.keeper import Statistics
+from engine.base.config import load
+from engine.executors.statistics.keeper import Statistics
+from engine.server.database import Database
 from tests.support.engine import Session
 
 

@@ -12,16 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.local.figures import DuckCounter
-from engine.statistics.figures import (
-    CannotCount,
-    ColumnFigures,
-    PartFigures,
-    padded,
-    summary,
-)
-from engine.statistics.records import columns_of
-from engine.statistics.sketch import EMPTY, STANDARD_ERROR, estimate, united
+from engine.executors.local.figures import DuckCounter
+from engine.executors.statistics.figures import CannotCount, ColumnFigures, PartFigures, padded, summary
+from engine.executors.statistics.records import columns_of
+from engine.executors.statistics.sketch import EMPTY, STANDARD_ERROR, estimate, united
 from txn.base.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
 
 INT = PhysicalType(kind="int64")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine.eager import settle
-from engine.statistics.keeper import Statistics
-from engine.statistics.sketch import STANDARD_ERROR
+from engine.base.eager import settle
+from engine.executors.statistics.keeper import Statistics
+from engine.executors.statistics.sketch import STANDARD_ERROR
 from tests.engine.statistics.opened import opened
 from tests.support.engine import Session
 from txn.base.types import ShardId, Snapshot
@@ -152,7 +152,7 @@ def test_figures_survive_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     shard, before = asyncio.run(first())
     assert len(before) == 4
-    monkeypatch.setattr("engine.local.figures.DuckCounter.part", None)
+    monkeypatch.setattr("engine.executors.local.figures.DuckCounter.part", None)
     assert asyncio.run(second(shard)) == before
     assert [p.name for p in (tmp_path / "statistics").glob("*.parts")] == [f"{shard}.parts"]
 
@@ -232,7 +232,7 @@ def test_a_part_that_cannot_be_read_leaves_the_others(
 def test_figures_of_tables_used_long_ago_leave_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.statistics.keeper.KEPT_BYTES", 5000)
+    monkeypatch.setattr("engine.executors.statistics.keeper.KEPT_BYTES", 5000)
 
     async def run() -> None:
         async with opened(tmp_path) as (database, session, statistics):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.local.executor import LocalExecutor
+from engine.executors.local.executor import LocalExecutor
 from planner.base.errors import SqlError
 from tests.golden.harness import check
 from tests.support.lowered import PostgreSQL, World, database_of, printed, sample_world

@@ -140,12 +140,12 @@ class StandIn(DataSource):
 
 def stand_in() -> None:
     """Have the server of this process read topics through the data source."""
-    import engine.spark.kafka
-    import engine.spark.runtime
-    from engine.spark.workers import prepare_workers
+    import engine.executors.spark.kafka
+    import engine.executors.spark.runtime
+    from engine.executors.spark.workers import prepare_workers
 
-    engine.spark.kafka.FORMAT = FORMAT  # type: ignore[misc]
-    true_join = engine.spark.runtime._join
+    engine.executors.spark.kafka.FORMAT = FORMAT  # type: ignore[misc]
+    true_join = engine.executors.spark.runtime._join
 
     def join(*given: Any, **named: Any) -> Any:
         live = true_join(*given, **named)
@@ -153,4 +153,4 @@ def stand_in() -> None:
         live.session.dataSource.register(StandIn)
         return live
 
-    engine.spark.runtime._join = join
+    engine.executors.spark.runtime._join = join

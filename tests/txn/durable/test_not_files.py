@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.catalog.unreadable import FILE, noted
-from engine.private_files import SECRET, stored_secret
-from engine.statistics.files import StatisticsFiles
+from engine.base.private_files import SECRET, stored_secret
+from engine.catalog.storage.unreadable import FILE, noted
+from engine.executors.statistics.files import StatisticsFiles
 from txn.base.errors import FileTrouble
 from txn.base.time import SystemClock, SystemIdGen, SystemRng
 from txn.log.durable import DurableLog, StorageConfig

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.ddl.oids import BLOCK, OidSource
+from engine.definitions.oids import BLOCK, OidSource
 from planner.base.errors import SqlError
 from tests.support.durable import run, write
 from tests.support.postgres import fresh_schema, postgres, url_of  # noqa: F401 - a fixture

@@ -2,7 +2,7 @@
 
     CREATE TABLE t (a int, b int GENERATED ALWAYS AS (a * 2) STORED)
       column b    generated "s", default_sql "(a * 2)"
-      INSERT, UPDATE, COPY, MERGE: whoever stores a row computes b from the row's other columns (engine.writes.shape)
+      INSERT, UPDATE, COPY, MERGE: whoever stores a row computes b from the row's other columns (engine.changes.writes.shape)
 
 The expression sees the row alone and has to be immutable, so what is stored stays right whatever happens elsewhere. No
 generated column looks at another, so the order in which they are computed does not matter. Expression and partial

@@ -56,7 +56,7 @@ STORAGE_OPTIONS: dict[str, dict[str, Rule]] = {
     "gin": {"fastupdate": _BOOLEAN, "gin_pending_list_limit": (64, 2147483647)},
     "brin": {"pages_per_range": (1, 131072), "autosummarize": _BOOLEAN},
     "bloom": {"length": (1, 4096), **{f"col{number}": (1, 4095) for number in range(1, 33)}},
-    # security_invoker has its effect (``engine.ddl.privileges``)
+    # security_invoker has its effect (``engine.definitions.needs.privileges``)
     "view": {"security_barrier": _BOOLEAN, "security_invoker": _BOOLEAN},
 }
 

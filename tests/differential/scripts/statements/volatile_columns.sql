@@ -1,4 +1,4 @@
--- volatile columns are computed behind ORDER BY, for the rows that LIMIT and OFFSET let come out (engine/index/late.py)
+-- volatile columns are computed behind ORDER BY, for the rows that LIMIT and OFFSET let come out (engine/executors/index/late.py)
 -- also: local
 create sequence sq;
 create table tt(id int default nextval('sq'), v int);

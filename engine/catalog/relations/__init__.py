@@ -1,0 +1,1 @@
+"""Rows of pg_catalog's and information_schema's relations."""

@@ -1,0 +1,1 @@
+"""information_schema: the standard's views over the same catalog."""

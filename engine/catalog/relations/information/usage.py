@@ -1,0 +1,321 @@
+"""information_schema's views of what uses what: functions, views, CHECK constraints, generated columns, columns of types.
+
+    CREATE VIEW v AS SELECT a, f(b) FROM t        view_table_usage t, view_column_usage a and b, view_routine_usage f
+    CREATE FUNCTION g() ... RETURN (SELECT ...)   routine_table_usage and its kin; a body that is a text uses nothing
+
+What is meant is what is named, not what views read in their turn. As in PostgreSQL a row is there for those who own what is
+used, and pg_catalog, which nobody can drop, is used by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from engine.catalog.relations.information.schema import relations_read
+from engine.catalog.relations.pg_row_types import row_types
+from engine.catalog.relations.virtual import RowDict, by_name, of_each, relation
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.storage.stored import SUPERUSER_OID
+from planner.bind.define.functions import body_statements
+from planner.bind.define.table.generated import columns_used, generations
+from planner.bind.query.select import bind_view
+from planner.bind.stored import stored_context, table_range
+from planner.bind.stored.named_columns import column_named
+from planner.catalog import Catalog, FunctionDef, RelationDef, TypeDef
+from planner.catalog.named_oids import named_oids, relations_in_text
+from planner.catalog.relation_kinds import CHECKED, STANDARD_TABLES
+from planner.catalog.rights import Rights
+from planner.facts import facts
+from planner.query import (
+    Insert,
+    KeptChange,
+    QueryExpr,
+    RelationRange,
+    Select,
+    SetOp,
+    SubqueryRange,
+    Values,
+    Var,
+)
+from planner.query.walk import children
+
+if TYPE_CHECKING:
+    from engine.session.session import Session
+
+
+def _rights(session: Session) -> Rights:
+    return Rights(session.rights_catalog, session.role)
+
+
+def _specific(session: Session, function: FunctionDef) -> RowDict:
+    return {
+        "specific_catalog": session.database, "specific_schema": function.schema,
+        "specific_name": f"{function.name}_{function.oid}",
+    }  # fmt: skip
+
+
+def _routine(session: Session, function: FunctionDef) -> RowDict:
+    return {
+        **_specific(session, function), "routine_catalog": session.database, "routine_schema": function.schema,
+        "routine_name": function.name,
+    }  # fmt: skip
+
+
+def _table(session: Session, item: RelationDef) -> RowDict:
+    return {"table_catalog": session.database, "table_schema": item.schema, "table_name": item.name}
+
+
+def _view(session: Session, item: RelationDef) -> RowDict:
+    return {"view_catalog": session.database, "view_schema": item.schema, "view_name": item.name}
+
+
+def _counts(item: RelationDef) -> bool:
+    return item.kind in STANDARD_TABLES and item.schema != "pg_catalog"
+
+
+# --- which columns a query names --------------------------------------------------------------------
+
+
+def columns_named(
+    query: QueryExpr | Insert | KeptChange, catalog: Catalog, row: RelationRange | None = None
+) -> dict[int, frozenset[int]]:
+    """Return by oid of a table or view which of its columns a query or a change of rows names; whole rows name none, views are not looked into.
+
+    ``row``: what RETURNING of an INSERT knows the new rows as.
+    """
+    found: dict[int, set[int]] = {}
+    stack: list[tuple[Any, tuple[tuple[Any, ...], ...]]] = [(query, ())]
+    if isinstance(query, Insert):
+        found[query.table] = set(query.given)
+        stack = [(target, ((row,),)) for target in query.returning]
+        stack += [(query.source, ())] if query.source is not None else []
+        if query.kept is not None:
+            stack += [(key, ((row,),)) for key in query.kept.keys]
+            stack += [(query.kept.key_where, ((row,),))] if query.kept.key_where is not None else []
+            change = query.kept.change
+            if change is not None:
+                # EXCLUDED is a whole row of the table
+                found[query.table].update(column.attnum for column in change.shown.ranges[1].columns)
+                stack.append((change.shown, ()))
+    if isinstance(query, KeptChange):
+        found[query.table] = {attnum for attnums in query.assigned for attnum in attnums}
+        stack = [(query.shown, ())]
+    while stack:
+        node, levels = stack.pop()
+        if isinstance(node, Var):
+            if node.range >= 0:
+                oid, attnum = column_named(levels[node.level][node.range], node.attnum, catalog)
+                if oid:
+                    found.setdefault(oid, set()).add(attnum)
+        elif isinstance(node, RelationRange):
+            stack += [] if node.sample is None else [(node.sample, levels)]
+        elif not (isinstance(node, SubqueryRange) and node.view):
+            if isinstance(node, Select):
+                levels = (node.ranges, *levels)
+            elif isinstance(node, SetOp | Values):
+                levels = ((), *levels)
+            stack.extend((child, levels) for child in children(node))
+    return {oid: frozenset(attnums) for oid, attnums in found.items()}
+
+
+def _columns_of_view(catalog: CatalogSnapshot, view: RelationDef) -> dict[int, frozenset[int]]:
+    """Return what ``columns_named`` finds in a view, kept with the catalog."""
+    key = ("columns named", view.oid)
+    if key not in catalog.derived:
+        context = stored_context(catalog, view.view_sql, view.view_path)
+        catalog.derived[key] = columns_named(bind_view(context, view), catalog)
+    found: Any = catalog.derived[key]
+    return cast("dict[int, frozenset[int]]", found)
+
+
+def _columns_of_body(catalog: CatalogSnapshot, function: FunctionDef) -> dict[int, frozenset[int]]:
+    """Return what ``columns_named`` finds in a body by BEGIN ATOMIC or RETURN, kept with the catalog."""
+    key = ("columns named", function.oid)
+    if key not in catalog.derived:
+        named: dict[int, frozenset[int]] = {}
+        for kept in body_statements(function, catalog) if function.body_sql else ():
+            into = catalog.relation_by_oid(kept.table) if isinstance(kept, Insert) else None
+            for oid, attnums in columns_named(
+                kept, catalog, None if into is None else table_range(into)
+            ).items():
+                named[oid] = named.get(oid, frozenset()) | attnums
+        catalog.derived[key] = named
+    found: Any = catalog.derived[key]
+    return cast("dict[int, frozenset[int]]", found)
+
+
+# --- functions --------------------------------------------------------------------------------------
+
+
+def _relations_of(session: Session, function: FunctionDef) -> Iterator[RelationDef]:
+    """Yield the relations that a function names in its body or a default of a parameter, which the user owns."""
+    rights = _rights(session)
+    texts = " ".join((function.body_sql, *function.defaults))
+    oids = {*function.depends_on, *relations_in_text(texts)}
+    for oid in sorted(oids):
+        item = session.catalog.relation_by_oid(oid)
+        if item is not None and rights.owns(item.owner):
+            yield item
+
+
+@relation("information_schema.routine_table_usage", "session")
+def routine_table_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the tables and views that functions name."""
+    for function in session.catalog.functions():
+        for item in _relations_of(session, function):
+            if _counts(item):
+                yield {**_routine(session, function), **_table(session, item)}
+
+
+@relation("information_schema.routine_sequence_usage", "session")
+def routine_sequence_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the sequences that functions name."""
+    for function in session.catalog.functions():
+        for item in _relations_of(session, function):
+            if item.kind == "S":
+                yield {
+                    **_routine(session, function), "sequence_catalog": session.database,
+                    "sequence_schema": item.schema, "sequence_name": item.name,
+                }  # fmt: skip
+
+
+@relation("information_schema.routine_column_usage", "session")
+def routine_column_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the columns that functions name."""
+    rights = _rights(session)
+    for function in session.catalog.functions():
+        for oid, attnums in sorted(_columns_of_body(session.catalog, function).items()):
+            item = session.catalog.relation_by_oid(oid)
+            if item is not None and _counts(item) and rights.owns(item.owner):
+                for attnum in sorted(attnums):
+                    yield {
+                        **_routine(session, function), **_table(session, item), "column_name": item.column(attnum).name,
+                    }  # fmt: skip
+
+
+@relation("information_schema.routine_routine_usage", "session")
+def routine_routine_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the users' functions that functions call."""
+    rights = _rights(session)
+    for function in session.catalog.functions():
+        for oid in sorted(named_oids(" ".join((function.body_sql, *function.defaults)))):
+            called = session.catalog.function_by_oid(oid)
+            if called is not None and rights.owns(called.owner):
+                yield {
+                    **_specific(session, function), "routine_catalog": session.database,
+                    "routine_schema": called.schema, "routine_name": f"{called.name}_{called.oid}",
+                }  # fmt: skip
+
+
+# --- views ------------------------------------------------------------------------------------------
+
+
+@of_each("information_schema.view_table_usage", keys={"view_name": by_name}, needs=relations_read)
+def view_table_usage(session: Session, item: RelationDef) -> Iterator[RowDict]:
+    """Yield the tables and views that views name, to who owns these."""
+    rights = _rights(session)
+    for oid in item.depends_on if item.kind == "v" else ():
+        read = session.catalog.relation_by_oid(oid)
+        if read is not None and _counts(read) and rights.owns(read.owner):
+            yield {**_view(session, item), **_table(session, read)}
+
+
+@relation("information_schema.view_column_usage", "session")
+def view_column_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the columns that views name."""
+    rights = _rights(session)
+    for view in session.catalog.user_relations():
+        if view.kind != "v":
+            continue
+        for oid, attnums in sorted(_columns_of_view(session.catalog, view).items()):
+            item = session.catalog.relation_by_oid(oid)
+            if item is not None and _counts(item) and rights.owns(item.owner):
+                for attnum in sorted(attnums):
+                    yield {
+                        **_view(session, view), **_table(session, item), "column_name": item.column(attnum).name,
+                    }  # fmt: skip
+
+
+@relation("information_schema.view_routine_usage", "session")
+def view_routine_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the users' functions that views call."""
+    rights = _rights(session)
+    for view in session.catalog.user_relations():
+        for oid in sorted(named_oids(view.view_sql)) if view.kind == "v" else ():
+            called = session.catalog.function_by_oid(oid)
+            if called is not None and rights.owns(called.owner):
+                yield {**_table(session, view), **_specific(session, called)}
+
+
+# --- constraints, columns ---------------------------------------------------------------------------
+
+
+@relation("information_schema.check_constraint_routine_usage", "session")
+def check_constraint_routine_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the users' functions that CHECK constraints of tables and domains call."""
+    rights = _rights(session)
+    checked: list[RelationDef | TypeDef] = [*session.catalog.user_relations()]
+    checked += [made for made in session.catalog.user_types() if made.kind == "d"]
+    for item in checked:
+        constraints = item.constraints if isinstance(item, RelationDef) else item.checks
+        for constraint in constraints:
+            for oid in sorted(named_oids(constraint.check_sql)) if constraint.kind == "c" else ():
+                called = session.catalog.function_by_oid(oid)
+                if called is not None and rights.owns(called.owner):
+                    yield {
+                        "constraint_catalog": session.database, "constraint_schema": item.schema,
+                        "constraint_name": constraint.name, **_specific(session, called),
+                    }  # fmt: skip
+
+
+@relation("information_schema.column_column_usage", "session")
+def column_column_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the columns from which generated columns are computed."""
+    rights = _rights(session)
+    for item in session.catalog.user_relations():
+        if item.kind not in CHECKED or not any(c.generated for c in item.live) or not rights.owns(item.owner):
+            continue
+        names = {
+            column.attnum: column.name for column in item.live
+        }  # an index's hidden columns are not among them
+        for generated, expr in generations(item, session.catalog):
+            for attnum in sorted(columns_used(expr)) if generated in names else ():
+                if attnum > 0:
+                    yield {
+                        **_table(session, item), "column_name": names[attnum], "dependent_column": names[generated],
+                    }  # fmt: skip
+
+
+@relation("information_schema.column_udt_usage", "session")
+def column_udt_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the types of columns that the user owns; of a domain what it is over."""
+    rights = _rights(session)
+    for item in session.catalog.all_relations():
+        for column in item.live if item.kind in STANDARD_TABLES else ():
+            made = session.catalog.type_by_oid(column.domain) if column.domain else None
+            is_domain = made is not None and made.oid == column.domain  # else it is an array of one
+            schema, name, owner = named_type(
+                session, made.base if made is not None and is_domain else column.declared.oid
+            )
+            if rights.owns(owner):
+                yield {
+                    "udt_catalog": session.database, "udt_schema": schema, "udt_name": name,
+                    **_table(session, item), "column_name": column.name,
+                }  # fmt: skip
+
+
+def named_type(session: Session, oid: int) -> tuple[str, str, int]:
+    """Return schema, name and owner of a type, be it the row type of a relation."""
+    made = session.catalog.type_by_oid(oid)
+    if made is not None:
+        return made.schema, made.names[oid], made.owner
+    fact = facts().types.get(oid)
+    if fact is not None:
+        return "pg_catalog", fact.name, SUPERUSER_OID
+    found = session.catalog.row_type_relation(oid)
+    if found is None:
+        of_catalog = next(r for r in session.catalog.all_relations() if r.virtual and oid in row_types(r))
+        found = of_catalog, oid == row_types(of_catalog)[1]
+    table, is_array = found
+    return table.schema, f"_{table.name}" if is_array else table.name, table.owner

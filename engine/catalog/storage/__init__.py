@@ -1,0 +1,1 @@
+"""How catalog objects are stored, and what happens where they cannot be read."""

@@ -1,0 +1,258 @@
+"""CREATE and ALTER DOMAIN as catalog changes, and looking at the values that columns of a domain have already.
+
+    ALTER DOMAIN price ADD CHECK (VALUE < 100)
+      columns of price, and of domains over it ──X locks──> every row looked at ──> the new definition
+
+A type that changes makes every plan stale, so what is stored later keeps the new constraints. While a transaction adds one, nobody
+else writes to the tables that have columns of the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.row_parts import parts_of
+from engine.definitions.table.create import target_schema
+from engine.definitions.table.rewrite import locked_rows
+from engine.definitions.type_names import check_free, make_room
+from engine.definitions.types import changed_type, new_type
+from engine.session.plans.plan import Plan
+from engine.session.portal import Command, Outcome
+from engine.session.session import Session
+from planner import statements as st
+from planner.base.errors import SqlError
+from planner.bind.define.domain import stored_check
+from planner.catalog import ColumnDef, ConstraintDef, RelationDef, TypeDef
+from planner.conversion.domain_checks import check_function
+from planner.types.facts import element_of, format_type
+
+if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
+    from engine.connection.backend import Connection
+
+Params = tuple[Any, ...]
+MAX_NAME_BYTES = 63
+
+
+async def create_domain(conn: Connection, plan: Plan, statement: st.CreateDomain, params: Params) -> Outcome:
+    """CREATE DOMAIN. Raises SqlError 42710."""
+    session = conn.session
+    schema, schema_oid = await target_schema(
+        session, statement.schema, "t" if statement.schema == "pg_temp" else "p"
+    )
+    await make_room(session, schema, statement.name)
+    check_free(session.catalog, schema, statement.name)
+    first = session.db.allocate_oids(2)
+    made = new_type(
+        session,
+        (schema, schema_oid),
+        statement.name,
+        "d",
+        first,
+        base=statement.base.oid,
+        base_typmod=statement.base.typmod,
+        dims=statement.dims,
+        not_null=statement.not_null,
+        default_sql=statement.default_sql,
+        collation=statement.collation,
+    )
+    for check in statement.checks:
+        made = _with_check(session, made, check, validated=True)
+    await session.view.change([made])
+    return Command("CREATE DOMAIN")
+
+
+def _with_check(session: Session, made: TypeDef, check: st.DomainCheck, *, validated: bool) -> TypeDef:
+    """Return a domain with one more CHECK. Raises SqlError 42710."""
+    name = check.name
+    if name is None:
+        name = _free_name(made)
+    elif any(c.name == name for c in made.checks):
+        raise SqlError("42710", f'constraint "{name}" for domain "{made.name}" already exists')
+    added = ConstraintDef(
+        oid=session.db.allocate_oids(1), name=name, kind="c", check_sql=check.sql, validated=validated
+    )
+    return replace(made, checks=(*made.checks, added))
+
+
+def _free_name(made: TypeDef) -> str:
+    """Return <domain>_check, numbered where that is taken (ChooseConstraintName)."""
+    taken = {check.name for check in made.checks}
+    number = 0
+    while True:
+        ending = "_check" + (str(number) if number else "")
+        name = made.name.encode()[: MAX_NAME_BYTES - len(ending)].decode(errors="ignore") + ending
+        if name not in taken:
+            return name
+        number += 1
+
+
+async def set_default(
+    conn: Connection, plan: Plan, statement: st.SetDomainDefault, params: Params
+) -> Outcome:
+    """SET DEFAULT, DROP DEFAULT: rows that are there keep their values."""
+    session = conn.session
+    made = changed_type(session, statement.type)
+    await session.view.change([replace(made, default_sql=statement.default_sql)])
+    return Command(plan.bound.tag)
+
+
+async def set_not_null(
+    conn: Connection, plan: Plan, statement: st.SetDomainNotNull, params: Params
+) -> Outcome:
+    """SET NOT NULL, DROP NOT NULL. Raises SqlError 23502; 0A000 where an array of the domain is stored."""
+    session = conn.session
+    made = changed_type(session, statement.type)
+    if statement.not_null and not made.not_null:
+        for relation, column in list(_columns_of(session, made)):
+            await _look_at(session, relation, column, lambda value: value is not None, _contains_nulls)
+    await session.view.change([replace(made, not_null=statement.not_null)])
+    return Command(plan.bound.tag)
+
+
+async def add_check(conn: Connection, plan: Plan, statement: st.AddDomainCheck, params: Params) -> Outcome:
+    """ADD CHECK. Raises SqlError 42710, 23514; 0A000 where an array of the domain is stored."""
+    session = conn.session
+    made = changed_type(session, statement.type)
+    changed = _with_check(session, made, statement.check, validated=not statement.not_valid)
+    if not statement.not_valid:
+        await _validate(session, made, changed.checks[-1])
+    await session.view.change([changed])
+    return Command(plan.bound.tag)
+
+
+async def validate_constraint(
+    conn: Connection, plan: Plan, statement: st.ValidateDomainConstraint, params: Params
+) -> Outcome:
+    """VALIDATE CONSTRAINT. Raises SqlError 42704, 23514."""
+    session = conn.session
+    made = changed_type(session, statement.type)
+    check = next((c for c in made.checks if c.name == statement.name), None)
+    if check is None:
+        raise SqlError("42704", f'constraint "{statement.name}" of domain "{statement.shown}" does not exist')
+    await _validate(session, made, check)
+    await session.view.change([_with_changed(made, replace(check, validated=True))])
+    return Command(plan.bound.tag)
+
+
+def _with_changed(made: TypeDef, check: ConstraintDef) -> TypeDef:
+    return replace(made, checks=tuple(check if c.oid == check.oid else c for c in made.checks))
+
+
+async def drop_constraint(
+    conn: Connection, plan: Plan, statement: st.DropDomainConstraint, params: Params
+) -> Outcome:
+    """DROP CONSTRAINT [IF EXISTS]. Raises SqlError 42704."""
+    session = conn.session
+    made = changed_type(session, statement.type)
+    kept = tuple(c for c in made.checks if c.name != statement.name)
+    if len(kept) == len(made.checks):
+        message = f'constraint "{statement.name}" of domain "{statement.shown}" does not exist'
+        if not statement.if_exists:
+            raise SqlError("42704", message)
+        session.notice(f"{message}, skipping")
+        return Command(plan.bound.tag)
+    await session.view.change([replace(made, checks=kept)])
+    return Command(plan.bound.tag)
+
+
+async def rename_constraint(
+    conn: Connection, plan: Plan, statement: st.RenameDomainConstraint, params: Params
+) -> Outcome:
+    """RENAME CONSTRAINT. Raises SqlError 42704, 42710."""
+    session = conn.session
+    made = changed_type(session, statement.type)
+    check = next((c for c in made.checks if c.name == statement.old), None)
+    shown = format_type(made.oid)
+    if check is None:
+        raise SqlError("42704", f'constraint "{statement.old}" for domain {shown} does not exist')
+    if any(c.name == statement.new for c in made.checks):
+        raise SqlError("42710", f'constraint "{statement.new}" for domain {shown} already exists')
+    await session.view.change([_with_changed(made, replace(check, name=statement.new))])
+    return Command(plan.bound.tag)
+
+
+# --- values that are there already ----------------------------------------------------------------
+
+_Error = Callable[[RelationDef, ColumnDef], SqlError]
+
+
+async def _validate(session: Session, made: TypeDef, check: ConstraintDef) -> None:
+    """Raise 23514 if a stored value breaks a CHECK, 42501 for functions in it that the user may not call."""
+    called: set[int] = set()
+    stored_check(session.catalog, made, check.check_sql, called)
+    session.ask_calls(called)
+    holds = check_function(session.catalog, made, check.check_sql)
+    for relation, column in list(_columns_of(session, made)):
+        await _look_at(session, relation, column, lambda value: holds(value, session), _violates)
+
+
+async def _look_at(
+    session: Session, relation: RelationDef, column: ColumnDef, holds: Callable[[Any], bool], error: _Error
+) -> None:
+    at = column.attnum - 1
+    async for chunk in locked_rows(session, relation):
+        if not all(holds(row[at]) for row in chunk):
+            raise error(relation, column)
+
+
+def _contains_nulls(relation: RelationDef, column: ColumnDef) -> SqlError:
+    return SqlError(
+        "23502",
+        f'column "{column.name}" of table "{relation.name}" contains null values',
+        schema=relation.schema,
+        table=relation.name,
+        column=column.name,
+    )
+
+
+def _violates(relation: RelationDef, column: ColumnDef) -> SqlError:
+    return SqlError(
+        "23514",
+        f'column "{column.name}" of table "{relation.name}" contains values that violate the new constraint',
+        schema=relation.schema,
+        table=relation.name,
+        column=column.name,
+    )
+
+
+def domains_over(session: Session, oid: int) -> set[int]:
+    """Return a domain and all domains that are over it, arrays apart."""
+    found = {oid}
+    for made in sorted(session.catalog.user_types(), key=lambda t: t.oid):
+        if made.kind == "d" and made.base in found:
+            found.add(made.oid)
+    return found
+
+
+def _columns_of(session: Session, made: TypeDef) -> Iterator[tuple[RelationDef, ColumnDef]]:
+    """Yield the stored columns of a domain, or of one over it.
+
+    Raises SqlError 0A000 for a column of an array of one, or of rows that have a field of it.
+    """
+    family = domains_over(session, made.oid)
+    arrays = {t.oid for t in session.catalog.user_types() if t.kind == "d" and element_of(t.base) in family}
+    arrays |= {other for oid in arrays for other in domains_over(session, oid)}
+    for relation in sorted(session.catalog.user_relations(), key=lambda r: r.oid):
+        if not relation.stored:
+            continue
+        for column in relation.live:
+            if column.domain in family:
+                yield relation, column
+            elif (
+                column.domain and (element_of(column.domain) in family or column.domain in arrays)
+            ) or _has_field(session.catalog, column, family | arrays):
+                raise SqlError(
+                    "0A000",
+                    f'cannot alter type "{format_type(made.oid)}" because column "{relation.name}.{column.name}" '
+                    "uses it",
+                )
+
+
+def _has_field(catalog: CatalogSnapshot, column: ColumnDef, types: Collection[int]) -> bool:
+    """Tell whether rows within a column's values have a field of one of some types, or of an array of it."""
+    rows = [catalog.row_type(oid) for oid in parts_of(catalog, column.declared.oid)]
+    fields = [field.declared.oid for row in rows if row is not None for field in row.live]
+    return any(oid in types or element_of(oid) in types for oid in fields)

@@ -1,0 +1,1 @@
+"""What goes with an object that is dropped, and in which order."""

@@ -1,0 +1,1 @@
+"""What statements need of a role."""

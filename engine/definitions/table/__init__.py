@@ -1,0 +1,1 @@
+"""Definitions of tables and of what belongs to them."""

@@ -1,0 +1,1 @@
+"""What runs queries: the row executor, DuckDB and Spark."""

@@ -1,0 +1,1 @@
+"""Sources and subscriptions: what flows in and out by itself."""

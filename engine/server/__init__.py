@@ -1,0 +1,1 @@
+"""The server: its parts put together, starting, standing by, keeping up."""

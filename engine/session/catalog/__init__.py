@@ -1,0 +1,1 @@
+"""The catalog as one session sees it and locks it."""

@@ -1,0 +1,1 @@
+"""Plans, and where a session and the server keep them."""

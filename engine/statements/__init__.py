@@ -1,0 +1,1 @@
+"""Statements of all classes: how one is run."""
