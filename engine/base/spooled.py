@@ -1,8 +1,8 @@
 """Rows that a statement has gathered and looks at again, in order: the last ones in memory, the rest in a file.
 
-    extend ──> tail ──64 kB──> chunk, pickled ──1 MB of them──> file without a name
+    extend ──> tail ──64 kB──> chunk, packed ──1 MB of them──> file without a name
     row 0 ............. 40,000 .............. 41,000 .. 41,200
-          [  in the file      ][ pickled, in memory ][ tail  ]
+          [  in the file      ][ packed, in memory  ][ tail  ]
 
 What RETURNING has made, what AFTER triggers and foreign keys are told of, transition tables and what items of WITH return are such rows where a
 statement has many. It is a ``Sequence``, so that whoever takes a list of rows takes these: chunk after chunk is read again, one is remembered. A chunk is
@@ -14,7 +14,6 @@ Nobody changes it once it is read elsewhere. The file goes with the object, or t
 from __future__ import annotations
 
 import asyncio
-import pickle
 import tempfile
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias, overload
 from engine.base.kept_rows import CELL_BYTES, refused
 from engine.base.loop.descriptors import Descriptors
 from pgwire.codecs.sizes import row_bytes
+from pgwire.codecs.users.packed import pack_rows, unpack_values
 from pgwire.give_way import beside, give_way, openly
 from planner.base.errors import SqlError
 from txn.base.types import Row
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from engine.session.session import Session
 
 CHUNK_BYTES: Final = 64 << 10
-"""Of rows, as they are in memory: so many are pickled and read again at once."""
+"""Of rows, as they are in memory: so many are packed and read again at once."""
 CHUNK_ROWS: Final = 500
 BUFFER_BYTES: Final = 1 << 20
-"""Of chunks, pickled, that wait to be written together."""
+"""Of chunks, packed, that wait to be written together."""
 LISTED: Final = 2000
 """Rows that are as well kept in a list."""
 HUGE_BYTES: Final = 1 << 20
@@ -93,9 +93,9 @@ class SpooledRows(Sequence[Row]):
     def _seal(self) -> None:
         rows, size, self._tail, self._size = self._tail, self._size, [], 0
         self._firsts.append(self._count - len(rows))
-        data = beside(pickle.dumps, rows, 5) if size > HUGE_BYTES else None
+        data = beside(pack_rows, rows) if size > HUGE_BYTES else None
         if data is None:
-            data = pickle.dumps(rows, 5)
+            data = pack_rows(rows)
         self._places.append((self._end + self._buffered, len(data)))
         self._buffer.append(data)
         self._buffered += len(data)
@@ -149,7 +149,7 @@ class SpooledRows(Sequence[Row]):
         at = self._end
         for data in self._buffer if offset >= at else ():
             if at == offset:
-                found: list[Row] = pickle.loads(data)
+                found: list[Row] = unpack_values(data)
                 return found
             at += len(data)
         file = self._file
@@ -160,7 +160,7 @@ class SpooledRows(Sequence[Row]):
             return exactly(file, length)
 
         try:
-            rows: list[Row] = pickle.loads(again(read))
+            rows: list[Row] = unpack_values(again(read))
         except OSError as error:
             raise refused(f"read {self._called}", error) from error
         return rows
