@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias, overload
 from engine.base.kept_rows import CELL_BYTES, refused
 from engine.base.loop.descriptors import Descriptors
 from pgwire.codecs.sizes import row_bytes
-from pgwire.codecs.users.packed import pack_rows, unpack_values
+from pgwire.codecs.users.packed import pack_rows, unpack_rows
 from pgwire.give_way import beside, give_way, openly
 from planner.base.errors import SqlError
 from txn.base.types import Row
@@ -149,7 +149,7 @@ class SpooledRows(Sequence[Row]):
         at = self._end
         for data in self._buffer if offset >= at else ():
             if at == offset:
-                found: list[Row] = unpack_values(data)
+                found: list[Row] = unpack_rows(data)
                 return found
             at += len(data)
         file = self._file
@@ -160,7 +160,7 @@ class SpooledRows(Sequence[Row]):
             return exactly(file, length)
 
         try:
-            rows: list[Row] = unpack_values(again(read))
+            rows: list[Row] = unpack_rows(again(read))
         except OSError as error:
             raise refused(f"read {self._called}", error) from error
         return rows

@@ -1,8 +1,8 @@
 """Values of any type as bytes that are read back without it: what composite types and ranges keep beside what is compared of them.
 
 MessagePack: numerics are extension 1 (their text), since comparison forgets their display scale; an array with lower bounds other than
-1 is extension 2 (the bounds, then the items). Rows that only the process itself reads again (``pack_rows``) may hold records, extension 3: what
-they know of their columns, then the items.
+1 is extension 2 (the bounds, then the items). Rows that only the process itself reads again (``pack_rows`` and ``unpack_rows``) may hold records,
+extension 3: what they know of their columns, then the items. Extension 3 is unknown in what is stored.
 """
 
 from __future__ import annotations
@@ -33,8 +33,13 @@ def unpack_values(data: bytes | memoryview) -> list[Any]:
 
 
 def pack_rows(rows: Sequence[tuple[Any, ...]]) -> bytes:
-    """Return rows as bytes, which ``unpack_values`` reads; not for what is stored: that has no records of unknown types."""
+    """Return rows as bytes, which ``unpack_rows`` reads; not for what is stored: that has no records of unknown types."""
     return _encode([_with_records(row) for row in rows])
+
+
+def unpack_rows(data: bytes | memoryview) -> list[tuple[Any, ...]]:
+    """Return the rows that ``pack_rows`` got."""
+    return [_restored(row) for row in _decode_row(data)]
 
 
 def _with_records(value: Any) -> Any:
@@ -70,11 +75,19 @@ def _extended(code: int, data: memoryview) -> Any:
     if code == _BOUNDED:
         lows, items = _decode(data)
         return bounded(_restored(items), tuple(lows))
-    if code == _RECORD:
-        types, names, typmods, values = _decode(data)
-        return RecordValue(_restored(values), tuple(types), tuple(names), tuple(typmods))
     raise DataError("XX001", f"a value in a row has the unknown extension type {code}")
+
+
+def _extended_with_records(code: int, data: memoryview) -> Any:
+    if code == _BOUNDED:
+        lows, items = _decode_row(data)
+        return bounded(_restored(items), tuple(lows))
+    if code == _RECORD:
+        types, names, typmods, values = _decode_row(data)
+        return RecordValue(_restored(values), tuple(types), tuple(names), tuple(typmods))
+    return _extended(code, data)
 
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list, ext_hook=_extended).decode
+_decode_row = msgspec.msgpack.Decoder(list, ext_hook=_extended_with_records).decode

@@ -9,7 +9,7 @@ import pytest
 
 from pgwire.bounded import bounded
 from pgwire.codecs.system import RecordValue
-from pgwire.codecs.users.packed import pack_rows, unpack_values
+from pgwire.codecs.users.packed import pack_rows, unpack_rows
 
 VALUES: list[Any] = [
     None, True, 0, -(2**63), 2**64 - 1, 1.5, float("inf"), "", "é", b"\x00", Decimal("1.50"), Decimal("NaN"), Decimal("1e200"),
@@ -20,7 +20,7 @@ VALUES: list[Any] = [
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_rows_are_read_as_they_were_packed(value: Any) -> None:
-    [(read, behind)] = unpack_values(pack_rows([(value, 7)]))
+    [(read, behind)] = unpack_rows(pack_rows([(value, 7)]))
     assert behind == 7
     assert type(read) is type(value)
     assert repr(read) == repr(value)
