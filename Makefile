@@ -45,6 +45,7 @@ fmt: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python tools/check_links.py
 
 types: $(STAMP)
 	$(BIN)/mypy

@@ -9,7 +9,7 @@ eight times the file is cut short or goes) and the copy is opened and asked::
     a start that is refused                                          names a file, and changes nothing
 
 A wrong answer, another error, an exception and the end of the process are problems. What SQLite's write-ahead file holds of
-the very last transactions is the exception (docs/storage.md): rows of table ``newest`` may be missing, and are counted.
+the very last transactions is the exception (docs/internals/storage.md): rows of table ``newest`` may be missing, and are counted.
 
 Each copy is opened in a process of its own (fork), so that a crash of a library is seen as well.
 """

@@ -1,4 +1,4 @@
-"""Peaks of memory under attack: ``python -m bench.memory [--only WORD] [--json docs/evidence/memory.json]``.
+"""Peaks of memory under attack: ``python -m bench.memory [--only WORD] [--json FILE]``.
 
     server, fresh for each attack, on the data directory of its group     PSS of it and its helpers, the JVM apart, every 30 ms
     client: sends, and reads nothing (``UNREAD_S``), or reads all and keeps nothing

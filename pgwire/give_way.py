@@ -202,7 +202,7 @@ def is_open() -> bool:
 class whole_turn:
     """Mark what must happen at once for everybody else: no ``await`` and nothing of a user's within it.
 
-    The strand is not laid aside there. In debug mode ``give_way`` raises TurnBroken. The kinds of turns are listed in docs/invariants.md.
+    The strand is not laid aside there. In debug mode ``give_way`` raises TurnBroken. The kinds of turns are listed in docs/internals/invariants.md.
     """
 
     __slots__ = ("_was",)
@@ -282,7 +282,9 @@ def _due() -> None:
         if perf_counter() >= _bound_ends:
             raise OverBudget
     elif _turns and DEBUG:
-        raise TurnBroken("something of a user's runs within a turn that has to be whole (docs/invariants.md)")
+        raise TurnBroken(
+            "something of a user's runs within a turn that has to be whole (docs/internals/invariants.md)"
+        )
     if _open and perf_counter() >= _slice_ends and _lay_aside is not None:
         _lay_aside()
 

@@ -147,7 +147,7 @@ COPY_OUT: Final = frozenset((State.COPY_OUT_SIMPLE, State.COPY_OUT_EXTENDED))
 
 
 def describe() -> str:
-    """Return both tables as Markdown, the form in which ``docs/pgwire.md`` shows them."""
+    """Return both tables as Markdown, the form in which ``docs/internals/pgwire.md`` shows them."""
     lines = ["| state | frontend message → state | backend message → state |", "|---|---|---|"]
     for state in State:
         cells = []

@@ -1,4 +1,4 @@
-"""docs/checklist.md: no number is missing, and what it names exists."""
+"""docs/internals/checklist.md: no number is missing, and what it names exists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECORD = "0007-protocols-not-taken.md"
 def rows() -> dict[str, tuple[str, str]]:
     """Return number -> (module cell, proof cell)."""
     found: dict[str, tuple[str, str]] = {}
-    for line in (DOCS / "checklist.md").read_text().splitlines():
+    for line in (DOCS / "internals" / "checklist.md").read_text().splitlines():
         match = re.match(r"\| ([ABCDU]\d+a?) \|[^|]*\|([^|]*)\|([^|]*)\|$", line)
         if match:
             number, module, proof = match.groups()

@@ -1,4 +1,4 @@
-"""Draw docs/pictures from the tables of docs/performance.md and docs/spark.md; ``--check`` only tells whether they are current.
+"""Draw docs/pictures from the tables of docs/evidence/performance.md and docs/guide/spark.md; ``--check`` only tells whether they are current.
 
     postgresql.svg    ratios to PostgreSQL: the table "Figures", a bar each on a logarithmic axis
     tpch.svg          TPC-H's 22 queries on Spark, times of plain Spark's
@@ -93,7 +93,7 @@ def cells(line: str) -> list[str]:
 
 
 def beside_postgresql(page: str) -> list[Bar]:
-    """Return the rows of docs/performance.md's first table whose ratio is one figure."""
+    """Return the rows of docs/evidence/performance.md's first table whose ratio is one figure."""
     found = []
     for line in page.split("## Figures")[1].split("\n## ")[0].splitlines():
         row = cells(line)
@@ -117,8 +117,8 @@ def beside_spark(page: str) -> list[Bar]:
 
 def pictures() -> dict[str, str]:
     """Return each file's name and content."""
-    ours = beside_postgresql((DOCS / "performance.md").read_text("utf-8"))
-    spark = beside_spark((DOCS / "spark.md").read_text("utf-8"))
+    ours = beside_postgresql((DOCS / "evidence" / "performance.md").read_text("utf-8"))
+    spark = beside_spark((DOCS / "guide" / "spark.md").read_text("utf-8"))
     return {
         "postgresql.svg": chart(
             "Speed, times PostgreSQL 15 (right of 1x is faster; the mark is the budget)",

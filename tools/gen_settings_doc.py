@@ -1,4 +1,4 @@
-"""Write docs/settings.md from the tables of engine/connection (setting_defs, setting_classes) and engine/base/config.py; ``--check`` only tells whether it is current."""
+"""Write docs/reference/settings.md from the tables of engine/connection (setting_defs, setting_classes) and engine/base/config.py; ``--check`` only tells whether it is current."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "settings.md"
+PAGE = ROOT / "docs" / "reference" / "settings.md"
 sys.path.insert(0, str(ROOT))
 
 HEAD = """# Session settings
@@ -60,7 +60,7 @@ SERVER = """
 
 Options of `holdfast serve`, in a TOML file (`--config FILE`, or `HOLDFAST_CONFIG`), the environment (`HOLDFAST_LEASE_MS`) or
 the command line (`--lease-ms`); the later of these wins. Sizes are bytes or `512MB`, `2GB`.
-[Leadership](storage.md#leadership) says what `consensus`, `blob`, `lease_ms` and `standby` do.
+[Leadership](../internals/storage.md#leadership) says what `consensus`, `blob`, `lease_ms` and `standby` do.
 
 | option | default | |
 | --- | --- | --- |
@@ -68,11 +68,11 @@ the command line (`--lease-ms`); the later of these wins. Sizes are bytes or `51
 
 NOTES = {
     "transaction_timeout": "PostgreSQL 17's: FATAL `25P04`, whether a statement runs or not",
-    "deadlock_policy": "set at server start (`--deadlock-policy`); docs/transactions.md says what the policies do",
+    "deadlock_policy": "set at server start (`--deadlock-policy`); [transactions.md](../internals/transactions.md) says what the policies do",
     "executor": "pins the executor of queries; `auto` lets the router choose",
     "local_executor_max_bytes": "queries estimated to read more go to Spark where it is available",
-    "verify_executors": "runs each read on two executors; XX000 where they differ ([architecture](architecture.md#executors-that-check-each-other))",
-    "consistency": "how old what a transaction reads may be: docs/transactions.md says what the levels promise",
+    "verify_executors": "runs each read on two executors; XX000 where they differ ([architecture](../internals/architecture.md#executors-that-check-each-other))",
+    "consistency": "how old what a transaction reads may be: [time-travel.md](../guide/time-travel.md#consistency) says what the levels promise",
     "max_staleness": "how far behind the newest commit a read with `consistency = bounded` may be",
     "min_read_ts": "a hybrid timestamp that reads are not older than: another session's `holdfast.commit_ts`",
     "history_retention": "how far back AS OF SYSTEM TIME reaches; set at server start (`--history-retention`)",
@@ -80,7 +80,7 @@ NOTES = {
     "holdfast.report_commit_ts": "send that to the client as a ParameterStatus",
     "default_transaction_isolation": "all four names are taken and echoed; all run strict serializable",
     "transaction_isolation": "as `default_transaction_isolation`, for one transaction",
-    "client_encoding": "all of PostgreSQL's but MULE_INTERNAL ([pgwire](pgwire.md#client-encodings))",
+    "client_encoding": "all of PostgreSQL's but MULE_INTERNAL ([pgwire](../internals/pgwire.md#client-encodings))",
     "lock_timeout": "also inside a running transaction",
     "idle_in_transaction_session_timeout": "FATAL `25P03`",
     "idle_session_timeout": "FATAL `57P05`",

@@ -1,6 +1,6 @@
 """PostgreSQL's regression scripts, statement by statement: equal, refused, a consequence of that, listed, or open.
 
-pgregress_run.py … --json run.json --keep 100000              the run of SUITE (docs/testing.md, Suites of others)
+pgregress_run.py … --json run.json --keep 100000              the run of SUITE (docs/internals/testing.md, Suites of others)
 python tools/regress_classes.py run.json SUITE                a table by script
 python tools/regress_classes.py run.json SUITE --open [NAME]  what is open, with both answers
 

@@ -4,7 +4,7 @@ Methods typed ``MaybeAwaitable`` answer at once when nothing has to be waited fo
 return an awaitable otherwise; callers test with ``isinstance(x, Awaitable)``. Errors are those of
 ``txn.base.errors``; the engine maps them to SQLSTATEs.
 
-A transaction's life (docs/transactions.md):
+A transaction's life (docs/internals/transactions.md):
 
     begin ── lock-free reads at read_ts ──> begin_write (promotion: read set locked and checked)
           ── reads of the latest committed state + own intents, strict two-phase locking ──> commit

@@ -59,7 +59,7 @@ LOOKS_S: Final = 0.005
 ROOM_S: Final = 5.0
 """How long a statement waits for others to end where all together have too much."""
 HINT: Final = (
-    'A statement may have a quarter of the setting "memory", all together a half (docs/memory.md). '
+    'A statement may have a quarter of the setting "memory", all together a half (docs/guide/operate/memory.md). '
     "Look for a query that yields more than meant, or raise the setting."
 )
 

@@ -71,7 +71,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("spark_master", "str", "local[*]", "Spark master URL: local[*], spark://..., k8s://..., yarn"),
     Option("spark_start", "choice", "background", "when the Spark JVM starts: at once in the background, at first use, never",
            choices=("background", "lazy", "off")),
-    Option("spark_conf", "pairs", (), "a Spark property, key=value; may be repeated (docs/cluster.md)"),
+    Option("spark_conf", "pairs", (), "a Spark property, key=value; may be repeated (docs/guide/cluster.md)"),
     Option("spark_max_queries", "int", 4, "statements that run jobs on Spark at once; others wait", 1, 256),
     Option("spark_nice", "int", 5, "how far the Spark JVM stands back from the server for the processors (nice value)", 0, 19),
     Option("merge_spark_min_bytes", "bytes", 64 << 20, "parts of at least so many bytes together are merged by Spark when it is available"),

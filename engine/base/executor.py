@@ -1,4 +1,4 @@
-"""The one interface of the three executors (docs/architecture.md).
+"""The one interface of the three executors (docs/internals/architecture.md).
 
     index   the row executor: Python over version chains, part sidecars and virtual catalog relations
     local   DuckDB over parts and hot rows

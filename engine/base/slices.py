@@ -1,4 +1,4 @@
-"""Work over many rows on the event loop, a slice at a time: other connections are served in between (docs/architecture.md)."""
+"""Work over many rows on the event loop, a slice at a time: other connections are served in between (docs/internals/architecture.md)."""
 
 from __future__ import annotations
 

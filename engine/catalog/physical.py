@@ -116,7 +116,7 @@ def physical_type(type_: SqlType) -> PhysicalType:
     """Return the physical type of a column type; 0A000 when it cannot be stored yet."""
     if type_.oid == NUMERIC:
         # NaN is legal in numeric(p,s) and decimal128 has none: only the struct form can hold it,
-        # so constrained columns refuse NaN with 22003 when stored (docs/sql.md).
+        # so constrained columns refuse NaN with 22003 when stored (docs/reference/differences.md).
         decimal = decimal_of(type_)
         if decimal is not None:
             return PhysicalType(kind="decimal", precision=decimal[0], scale=decimal[1])

@@ -3,7 +3,7 @@
     row id   1  2 … 32768   32769 …
     ctid     (0,1) (0,2) … (0,32768)   (1,1) …
 
-They tell rows apart and stay with them (docs/sql.md); where a row is stored they do not say.
+They tell rows apart and stay with them (docs/reference/differences.md); where a row is stored they do not say.
 """
 
 from __future__ import annotations

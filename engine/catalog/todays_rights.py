@@ -1,4 +1,4 @@
-"""Whose rights count where a transaction reads at another time: those of today, on the objects as they were (docs/time-travel.md).
+"""Whose rights count where a transaction reads at another time: those of today, on the objects as they were (docs/guide/time-travel.md).
 
     GRANT SELECT ON t TO ann; REVOKE ...; SELECT * FROM t AS OF SYSTEM TIME '-1min'      42501 for ann
     DROP TABLE t;                         SELECT * FROM t AS OF SYSTEM TIME '-1min'      42501 for all but its last owner

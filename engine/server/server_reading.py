@@ -1,4 +1,4 @@
-"""What pg_read_file and pg_stat_file are told of files of the server, and which these may be (docs/copy.md).
+"""What pg_read_file and pg_stat_file are told of files of the server, and which these may be (docs/guide/copy.md).
 
     contents            below a directory of ``server_files``, as for COPY: the data directory has everybody's rows in it
     size and times      there, and of what is in the data directory

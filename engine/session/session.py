@@ -228,7 +228,7 @@ class Session:
     def withholds(self, relation: RelationDef, attnum: int = 0) -> bool:
         """Tell whether who asks may not have what is shown of a relation that the transaction sees, or of a column of it, since it has gone.
 
-        Where code of others acts, a relation that is called otherwise today is none that they wrote it for (docs/time-travel.md).
+        Where code of others acts, a relation that is called otherwise today is none that they wrote it for (docs/guide/time-travel.md).
         """
         now = self.today
         if self.catalog is now:

@@ -232,7 +232,7 @@ async def _run(
 async def run_explain(
     conn: Connection, plan: Plan, statement: st.Explain, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
-    """Run EXPLAIN [ANALYZE]. Buffers and WAL are PostgreSQL's own: their counters are zero (docs/sql.md)."""
+    """Run EXPLAIN [ANALYZE]. Buffers and WAL are PostgreSQL's own: their counters are zero (docs/reference/sql/explain.md)."""
     session = conn.session
     options = {
         name: value if name == "format" else value == "on" for name, value in statement.options.items()

@@ -57,7 +57,7 @@ async def run_with_retries(
 ) -> tuple[Outcome, Plan]:
     """Run a plan; bind again when the catalog moved; retry serialization failures and deadlocks.
 
-    A retry is possible only while not a byte was sent for the statement (docs/transactions.md; N8, Q13): with its
+    A retry is possible only while not a byte was sent for the statement (docs/internals/transactions.md; N8, Q13): with its
     transaction, where that holds nothing else (a statement by itself, the first one of a block), else within
     it, where nothing but the statement's own scans was overtaken. Under policies that refuse to wait it
     comes after a pause, twice as long each time. ``whole``: nothing else will join the statement, so that one

@@ -9,7 +9,7 @@ gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, te
              gist: tsvector as gin keeps it, plain types by their values (with btree_gist); spgist: text by its values
 bloom        int4 and text by their values, as btree keeps them (with bloom)
 brin         every type with a class, whichever (minmax, minmax_multi, bloom, inclusion) is written: nothing is kept for it, the bounds in parts
-             tell what to leave out, of types that have them there (docs/accepted-options.md)
+             tell what to leave out, of types that have them there (docs/reference/accepted-options.md)
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Figures come from the store where it keeps them (bytes and rows of tables, the lock table, sessions). PostgreSQL's
 counters of its own storage (blocks fetched, tuples inserted since a reset, times of maintenance ...) have nothing to
-count here: they answer NULL, as the views over them do, and ``docs/catalog.md`` says so.
+count here: they answer NULL, as the views over them do, and ``docs/reference/catalog.md`` says so.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def too_large() -> SqlError:
         "53200",
         "out of memory",
         detail=f"The syntax tree of the statement takes more than {METER.each >> 20} MB, as much as a statement may have.",
-        hint='A statement may have a quarter of the setting "memory" (docs/memory.md). Pass many values as one array, or with COPY.',
+        hint='A statement may have a quarter of the setting "memory" (docs/guide/operate/memory.md). Pass many values as one array, or with COPY.',
     )
 
 
@@ -52,7 +52,7 @@ def foresee_tree(text: str) -> None:
             "53200",
             "out of memory",
             detail=f"To read a statement of {len(text) >> 20} MB takes {size >> 20} MB; {METER.each >> 20} MB are allowed.",
-            hint='A statement may have a quarter of the setting "memory" (docs/memory.md). Pass long values as parameters.',
+            hint='A statement may have a quarter of the setting "memory" (docs/guide/operate/memory.md). Pass long values as parameters.',
         )
     if METER.charge is not None:
         METER.charge(size, True)

@@ -1,4 +1,4 @@
-"""Which executor runs a query, and why (docs/architecture.md).
+"""Which executor runs a query, and why (docs/internals/architecture.md).
 
 A pure decision over figures the engine gathers. Compilation of a route may fail with 0A000; the engine then
 records the refusal and asks again, so an empty cell of the builtins table steers instead of failing.

@@ -153,7 +153,7 @@ def _by_value(answer: Answer) -> Answer:
 
 
 def explained(ours: Answer, theirs: Answer, sql: str = "") -> str:
-    """Return why two answers may differ, "" where nothing explains it (docs/sql.md, Differences)."""
+    """Return why two answers may differ, "" where nothing explains it (docs/reference/differences.md)."""
     chosen = any(word in sql for word in ("GROUP BY", "DISTINCT", "UNION", "INTERSECT", "OVER"))
     if not ours.state and not theirs.state and same(_by_value(ours), _by_value(theirs)):
         if chosen:

@@ -1,4 +1,4 @@
-"""Statements that go the short ways (docs/architecture.md) beside every kind of DDL on their table, for a comparison with PostgreSQL.
+"""Statements that go the short ways (docs/internals/architecture.md) beside every kind of DDL on their table, for a comparison with PostgreSQL.
 
     warm: the statement has run some times      waiting: it is sent while the DDL is not committed      after: when it is
 

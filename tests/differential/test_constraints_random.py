@@ -1,7 +1,7 @@
 """Random tables that refer to each other, random statements: the same rows and SQLSTATEs as PostgreSQL 15.
 
 Statements name one row each (cascades spread from there), because PostgreSQL's answer to statements over several
-rows may depend on their order (docs/constraints.md).
+rows may depend on their order (docs/reference/sql/constraints.md).
 """
 
 from __future__ import annotations

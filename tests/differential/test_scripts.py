@@ -1,7 +1,7 @@
 """Statements beside PostgreSQL 15: the same rows, tags and errors with all their fields.
 
 Each script below ``scripts/`` runs in a schema of its own on both servers, statement by statement. What PostgreSQL decides
-by the order in which it happens to meet rows is not in them (docs/sql.md). A script with the line ``-- also: local`` runs once more
+by the order in which it happens to meet rows is not in them (docs/reference/differences.md). A script with the line ``-- also: local`` runs once more
 pinned to that executor, which may refuse statements: the router then chooses again (each sixth of them in ``make test``). ``make diff`` runs all
 scripts so.
 A script with the line ``-- as of: 15.20`` holds what a minor release of PostgreSQL has mended; beside an older one it is skipped.
@@ -41,7 +41,7 @@ DIFFERENT = {
     "types-equal_extremes": ("select min(iv)", "select g, min(iv) over w, max(iv) over w, max(n)", "select g, min(iv) over w, max(iv) over w, min(n)"),
     "triggers-rows": ("select what from log order by n",),
 }  # fmt: skip
-"""Beginnings of the statements with another answer where DuckDB is pinned, by script (docs/sql.md): columns that nobody reads, the order
+"""Beginnings of the statements with another answer where DuckDB is pinned, by script (docs/reference/differences.md): columns that nobody reads, the order
 in which MERGE meets rows, which of equal values min and max give."""
 CONTROL = re.compile(
     r"(begin|start|commit|end|rollback|abort|savepoint|release|set|prepare)\b|select set_config\('transaction_",

@@ -44,7 +44,7 @@ COLUMNS = """
 SELECT quote_ident(attname) FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped ORDER BY attnum LIMIT 4
 """
 _SHOWN_OTHERWISE = re.compile(r"'::(bytea|timestamp|date|time|interval)|information_schema\.|ROW\(")
-"""Constants that are shown under fixed settings (docs/differences.md), domains that columns of information_schema lack, whole rows of
+"""Constants that are shown under fixed settings (docs/reference/isolation.md), domains that columns of information_schema lack, whole rows of
 sub-selects and joins, which are shown as their columns."""
 _TOKEN = re.compile(
     r"--[^\n]*|/\*.*?\*/|\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$|;", re.DOTALL

@@ -81,7 +81,7 @@ def test_values_survive_in_binary_both_ways(server: ServerProcess, type_: str, v
 
 def test_stored_values_come_back(server: ServerProcess) -> None:
     async def body(c: asyncpg.Connection) -> None:
-        # arrays of several dimensions are the row executor's alone (docs/sql.md)
+        # arrays of several dimensions are the row executor's alone (docs/reference/differences.md)
         kinds = [
             (t, v)
             for t, v in VALUES

@@ -3,7 +3,7 @@
     .drivers/suites/asyncpg-0.32.0/tests ── pytest of .drivers/venv ──> a server of this module's
          failed == KNOWN: whatever else fails is a regression, and a line of KNOWN that passes has to go
 
-What is refused by name, or differs as docs/differences.md says, is in KNOWN with its reason. Tests that start servers of their own
+What is refused by name, or differs as docs/reference/isolation.md says, is in KNOWN with its reason. Tests that start servers of their own
 skip themselves; those that need what no server by itself gives are left out with a reason, too.
 """
 
@@ -28,8 +28,8 @@ FAILED: Final = re.compile(r"^(?:FAILED|ERROR|SUBFAILED).*?(tests?/[\w/]+\.py::\
 PASSED: Final = re.compile(r"(\d+) passed")
 
 _ATTRIBUTE: Final = "0A000: DROP ATTRIBUTE of a type that a column has"
-_LEVEL: Final = "every level reads one snapshot: 40001 (differences.md, 1 and 3)"
-_AHEAD: Final = "a cursor makes its rows a batch at a time (differences.md)"
+_LEVEL: Final = "every level reads one snapshot: 40001 (isolation.md, 1 and 3)"
+_AHEAD: Final = "a cursor makes its rows a batch at a time (isolation.md)"
 _PLACE: Final = "fields F and L (file and line in PostgreSQL's source) are not sent"
 _TWO_PHASE: Final = "0A000: PREPARE TRANSACTION"
 _XML: Final = "0A000: xml"
@@ -68,7 +68,7 @@ SUITES: Final = {
             "tests/test_cache_invalidation.py::TestCacheInvalidation::test_type_cache_invalidation_on_drop_type_attr": _ATTRIBUTE,
             "tests/test_codecs.py::TestCodecs::test_unhandled_type_fallback": "0A000: extension isn",
             "tests/test_codecs.py::TestCodecs::test_unknown_type_text_fallback": "0A000: a range type over citext",
-            "tests/test_execute.py::TestExecuteScript::test_execute_script_check_transactionality": "errors of constants come where they are computed (differences.md)",
+            "tests/test_execute.py::TestExecuteScript::test_execute_script_check_transactionality": "errors of constants come where they are computed (isolation.md)",
             "tests/test_introspection.py::TestIntrospection::test_introspection_on_large_db": "0A000: INHERITS",
             "tests/test_prepare.py::TestPrepare::test_prepare_14_explain": "EXPLAIN shows Holdfast's plans",
             "tests/test_prepare.py::TestPrepare::test_prepare_16_command_result": "makes the table that the test of errors of constants has left",

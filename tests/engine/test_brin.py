@@ -1,4 +1,4 @@
-"""Indexes of bounds: that the types which docs/sql.md names have their bounds in parts, and what is refused by name."""
+"""Indexes of bounds: that the types which docs/reference/sql/indexes.md names have their bounds in parts, and what is refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rights of those who read the past: today's, on today's objects; what has gone is its last owner's (docs/time-travel.md).
+"""Rights of those who read the past: today's, on today's objects; what has gone is its last owner's (docs/guide/time-travel.md).
 
 Each case: what was there, what has changed since, and what a query AS OF the time between answers to whom: rows, or 42501.
 """

@@ -1,4 +1,4 @@
-"""Turns that have to be whole fail, in debug mode, on what would break them (docs/invariants.md)."""
+"""Turns that have to be whole fail, in debug mode, on what would break them (docs/internals/invariants.md)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from txn.transaction.transaction import StoreTransaction
 
 
 def test_the_list_is_the_documents() -> None:
-    text = Path("docs/invariants.md").read_text()
+    text = Path("docs/internals/invariants.md").read_text()
     for owner, name in TURNS:
         assert f"`{owner.__name__}.{name}`" in text
     assert text.count("| `StoreTransaction.") + text.count("| `Committer.") == len(TURNS)

@@ -5,7 +5,7 @@
     --out docs/evidence/hostile.json
     --more                          rows alone that the file lacks, or that were not within the bounds
 
-Figures go to the file row by row; docs/hostile.md is made of those in docs/evidence once all rows have run. The process ends with 1
+Figures go to the file row by row; docs/evidence/hostile.md is made of those in docs/evidence once all rows have run. The process ends with 1
 if a row is not as it should be.
 
 ``python -m tests.hostile --short`` runs rows in the form of `make test` and says what each took; ``--known`` writes down in ``known.py`` which

@@ -1,4 +1,4 @@
-"""PostgreSQL's isolation specs and Hermitage's anomalies come out as ``docs/differences.md`` says, spec by spec.
+"""PostgreSQL's isolation specs and Hermitage's anomalies come out as ``docs/reference/isolation.md`` says, spec by spec.
 
 ``make test`` runs Hermitage and the quick ones; ``make isolation`` runs all.
 """
@@ -15,7 +15,7 @@ import pytest
 from tests.isolation.tester import SUITES, missing, run_spec, specs
 from tests.support.server import ServerProcess
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "differences.md"
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "isolation.md"
 ROW: Final = re.compile(r"^\| `([\w-]+)` \| (equal|stricter|kinder|refused) \| ([^|]*) \|", re.M)
 
 # under a second each
@@ -29,9 +29,9 @@ LOOKED_AT: Final = {
     # the name of the foreign key, where PostgreSQL has that of its part for the partition
     "detach-partition-concurrently-2": {"s1b s1s s3i1 s2d s1c"},
     "detach-partition-concurrently-4": {"s2snitch s1brr s1declare2 s1fetchone s1updcur s2detach s1c"},
-    # a trigger raises its own error for what it reads at present; PostgreSQL refuses the commit (docs/differences.md, 8)
+    # a trigger raises its own error for what it reads at present; PostgreSQL refuses the commit (docs/reference/isolation.md, 8)
     "ri-trigger": {"wxry1 r2 c1 wyrx2 c2", "r2 wxry1 c1 wyrx2 c2"},
-    # the rows are PostgreSQL's; EXPLAIN has no heap fetches (docs/differences.md, 9)
+    # the rows are PostgreSQL's; EXPLAIN has no heap fetches (docs/reference/isolation.md, 9)
     "horizons": {
         "pruner_create_perm ll_start pruner_query_plan pruner_query pruner_query pruner_delete pruner_query pruner_query "
         "ll_commit pruner_drop",

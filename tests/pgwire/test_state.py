@@ -9,7 +9,7 @@ import pytest
 from pgwire.messages.framing import AUTH, LARGE, SMALL
 from pgwire.state import ACTED_ON, COPY_IN, DROPPED, RECEIVE, SEND, State, describe
 
-DOC = Path(__file__).parents[2] / "docs" / "pgwire.md"
+DOC = Path(__file__).parents[2] / "docs" / "internals" / "pgwire.md"
 
 
 def test_every_state_has_both_rows() -> None:

@@ -215,7 +215,9 @@ def test_type_names_in_and_out(written: str, shown: str) -> None:
 
 
 def test_the_page_of_accepted_options_lists_the_table() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "accepted-options.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "accepted-options.md").read_text(
+        encoding="utf-8"
+    )
     sections = page.split("\n## ")[1 : 1 + len(STORAGE_OPTIONS)]
     for section, options in zip(sections, STORAGE_OPTIONS.values(), strict=True):
         assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(options)

@@ -415,7 +415,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", choices=[[], *MUTATIONS])
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--verbose", action="store_true")
-    parser.add_argument("--table", action="store_true", help="print rows of docs/testing.md")
+    parser.add_argument("--table", action="store_true", help="print rows of docs/internals/testing.md")
     options = parser.parse_args()
     missed = 0
     for name in options.names or MUTATIONS:

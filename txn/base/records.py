@@ -24,7 +24,7 @@ from txn.base.types import PartRef, Row, RowId, ShardId, ShardSpec, Timestamp, T
 class RowOp(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One row's change. ``replaced`` is the begin of the version it ends (0: none); values None: delete.
 
-    Names (row_id, replaced begin), not a position: that may change before a restart (docs/storage.md).
+    Names (row_id, replaced begin), not a position: that may change before a restart (docs/internals/storage.md).
     """
 
     row_id: RowId
@@ -80,7 +80,7 @@ class PartSwap(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Flush or compaction of one shard: parts leave and enter the manifest; no visible change.
 
     It passes through the committer's queue, so that memory changes over in one tick between two commits.
-    Recovery ignores it: the shard's manifest, written afterwards, is what counts (docs/storage.md).
+    Recovery ignores it: the shard's manifest, written afterwards, is what counts (docs/internals/storage.md).
     ``ends``: (row id, begin, end) of versions in ``added`` that are already superseded.
     """
 

@@ -1,4 +1,4 @@
-"""Promotion: a transaction that has only read begins to write (docs/transactions.md, N8).
+"""Promotion: a transaction that has only read begins to write (docs/internals/transactions.md, N8).
 
     lock      all that was read and is needed now, granule by granule in one order for all transactions; ranges last
     load      what scans have to be compared with and lies on disk

@@ -1,7 +1,7 @@
 """Reading within a transaction: by key and by range, hot rows and parts, own intents on top, under its locks.
 
 Each function that may have to wait is a generator of ``txn.transaction.view.Steps``. Which locks are taken is
-a table in docs/transactions.md.
+a table in docs/internals/transactions.md.
 """
 
 from __future__ import annotations

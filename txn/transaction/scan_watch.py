@@ -1,4 +1,4 @@
-"""Scans without an index, of transactions that write: not locked, but watched and validated (docs/transactions.md, U4).
+"""Scans without an index, of transactions that write: not locked, but watched and validated (docs/internals/transactions.md, U4).
 
 A scan reads a snapshot of the latest commit. From that tick on every commit of somebody else's that is applied to
 the table is compared with what the scan asked for; before the own commit joins a batch, so are the batch's earlier

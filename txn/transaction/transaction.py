@@ -11,7 +11,7 @@ and written, and what it read before it wrote was proved current while those loc
 happens at once at its commit timestamp, which lies between the grant of its last lock and its acknowledgement.
 One that only reads happens at ``read_ts``, which was the latest commit when it began.
 
-Which locks each operation takes is a table in docs/transactions.md.
+Which locks each operation takes is a table in docs/internals/transactions.md.
 
 Operations are generators that yield what they have to wait for; ``run`` drives one without suspending while
 nothing has to be waited for, so the usual case is a plain function call. What they do is elsewhere, each a module of

@@ -1,4 +1,4 @@
-"""Turns that have to be whole, and the debug mode that sees to it (docs/invariants.md has the list, with reasons).
+"""Turns that have to be whole, and the debug mode that sees to it (docs/internals/invariants.md has the list, with reasons).
 
     StoreTransaction.run    each step of an operation: checked, locked, staged     next step
                        └── nothing of a user's runs here: TurnBroken ──┘

@@ -1,6 +1,6 @@
 """Session settings (PostgreSQL's GUCs and ours): values, validation, transaction rollback.
 
-What a change does is one of four things, all shown in ``docs/settings.md``:
+What a change does is one of four things, all shown in ``docs/reference/settings.md``:
 
     effective         what it says (DateStyle, search_path, statement_timeout, executor ...)
     without effect    nothing, because nothing here depends on it: validated, remembered, shown (``setting_classes``)

@@ -1,4 +1,4 @@
-"""What a change of each setting does: the one table that SET, docs/settings.md and the tests go by (P4).
+"""What a change of each setting does: the one table that SET, docs/reference/settings.md and the tests go by (P4).
 
     effective         changes what the server does
     without effect    accepted, because there is nothing here that it could change; the table says why

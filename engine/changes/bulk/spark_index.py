@@ -1,4 +1,4 @@
-"""CREATE INDEX whose sidecars Spark's tasks write: the server reads no row of the table's parts (docs/spark.md).
+"""CREATE INDEX whose sidecars Spark's tasks write: the server reads no row of the table's parts (docs/guide/spark.md).
 
     parts ──a task each──► columns of the key, sorted ──► sidecar          the server: unique keys, over all sidecars
                                    └── not written, for whatever reason: the server writes it, and reports what is wrong

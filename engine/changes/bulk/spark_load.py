@@ -1,4 +1,4 @@
-"""INSERT ... SELECT and CREATE TABLE AS whose query runs on Spark: its executors write the parts (docs/spark.md).
+"""INSERT ... SELECT and CREATE TABLE AS whose query runs on Spark: its executors write the parts (docs/guide/spark.md).
 
     query, route Spark ──► X on the table ──► job: rows ──► parts        the server learns names and sizes
                                    └── anything fails: the job's files are deleted

@@ -1,4 +1,4 @@
-"""Compaction of large parts on Spark: a task reads them and writes one, the server swaps it in (docs/storage.md).
+"""Compaction of large parts on Spark: a task reads them and writes one, the server swaps it in (docs/internals/storage.md).
 
     upkeep ──parts, positions of dead rows──► a Spark task ──► one part, durable ──► upkeep: ends since, swap, manifest
                                                    └── Spark is off, down or fails: the server merges, as far as its memory goes

@@ -1,4 +1,4 @@
-"""ALTER TABLE's actions on columns. Stored rows are touched only where their values must change (docs/storage.md).
+"""ALTER TABLE's actions on columns. Stored rows are touched only where their values must change (docs/internals/storage.md).
 
 ADD COLUMN with a constant default is a catalog entry (the missing value); with a volatile default, or a generated column,
 the rows are rewritten. DROP COLUMN leaves the slot in old rows.

@@ -1,1 +1,1 @@
-"""Sources: tables that are kept from elsewhere, exactly once (docs/sources.md)."""
+"""Sources: tables that are kept from elsewhere, exactly once (docs/guide/sources.md)."""

@@ -1,4 +1,4 @@
-"""The options of each kind of source, as data: what CREATE SOURCE checks, what docs/sources.md lists.
+"""The options of each kind of source, as data: what CREATE SOURCE checks, what docs/guide/sources.md lists.
 
 Values are kept as they were written (``SourceDef.options``); ``Options`` reads them, defaults filled in.
 """

@@ -71,7 +71,7 @@ async def check_right(session: Session, row: StoredRow, letters: str) -> None:
     """Raise SqlError 42501 unless the user has all of some privileges (r, w), or ``lo_compat_privileges`` is on.
 
     ``row``: the object as the transaction sees it. Rights are today's, on the same object; of one that is gone, be there another under
-    its number, they are its last owner's alone, also within functions of others (docs/time-travel.md).
+    its number, they are its last owner's alone, also within functions of others (docs/guide/time-travel.md).
     """
     rights = Rights(session.today, session.role)
     if rights.superuser or session.settings.get("lo_compat_privileges") == "on":

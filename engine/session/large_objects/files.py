@@ -1,4 +1,4 @@
-"""lo_import and lo_export: between large objects and files of the server, under the conditions of COPY (docs/copy.md)."""
+"""lo_import and lo_export: between large objects and files of the server, under the conditions of COPY (docs/guide/copy.md)."""
 
 from __future__ import annotations
 

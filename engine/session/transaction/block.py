@@ -284,7 +284,7 @@ class Block:
         """Let a transaction that has only read read at the present from here on; tell whether it does.
 
         It may where all that it has read is the same there, so that to others it is as if it had begun now, and nobody
-        was told its timestamp. What catalog queries have shown it does not count (docs/differences.md).
+        was told its timestamp. What catalog queries have shown it does not count (docs/reference/isolation.md).
         """
         session, txn = self._session, self.txn
         told = self.selection is not None or self.exported

@@ -6,7 +6,7 @@
       v               error             │  v
    IMPLICIT ── (Query end / Sync) ──> IDLE  BLOCK
 
-IMPLICIT is the transaction that a simple Query message, or everything up to Sync, is (docs/transactions.md). BEGIN
+IMPLICIT is the transaction that a simple Query message, or everything up to Sync, is (docs/internals/transactions.md). BEGIN
 inside it makes it a regular block; COMMIT inside a multi-statement Query ends it and the next statement
 starts a new one, as PostgreSQL does (manual 55.2.2.1).
 """

@@ -1,7 +1,7 @@
 """Files of the server, positions in its log, what pg_control tells, and having settings read again (manual 9.27).
 
 A position in the log (pg_lsn) is the number of an entry, of which each is one write and one sync; the difference of two is how many
-entries lie between them, not bytes. What PostgreSQL keeps and Holdfast has no counterpart of is NULL or 0; ``docs/catalog.md`` says which.
+entries lie between them, not bytes. What PostgreSQL keeps and Holdfast has no counterpart of is NULL or 0; ``docs/reference/catalog.md`` says which.
 """
 
 from __future__ import annotations
