@@ -46,6 +46,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python tools/check_links.py
+	$(BIN)/python tools/wrap_docs.py --check
 
 types: $(STAMP)
 	$(BIN)/mypy
