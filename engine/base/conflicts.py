@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from engine.base.lock_modes import mode_name
 from engine.catalog.index_parts import part_of
 from engine.catalog.tids import block_and_position, tid_of
 from engine.session.large_objects.shards import NAMES
@@ -37,15 +38,6 @@ MAX_QUERY_CHARS: Final = 1024  # of another connection's statement
 MAX_WAITS: Final = 20  # lines of a cycle
 
 _CANONICAL = CodecSettings()
-_TABLE_MODES: Final = {
-    "IS": "AccessShareLock", "IX": "RowExclusiveLock", "S": "ShareLock", "SIX": "ShareRowExclusiveLock",
-    "X": "AccessExclusiveLock",
-}  # fmt: skip
-# the table-level names that PostgreSQL uses for its row locks: key share, share, no key update, update
-_ROW_MODES: Final = {
-    "IS": "AccessShareLock", "S": "RowShareLock", "SIX": "ExclusiveLock", "X": "AccessExclusiveLock",
-}  # fmt: skip
-_KEY_MODES: Final = {"IX": "RowExclusiveLock", "S": "ShareLock", "X": "ExclusiveLock"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +59,6 @@ class Surroundings:
 NOTHING_KNOWN: Final = Surroundings(
     lambda _pid: None, lambda _shard, _row_id: None, lambda _relation, _attnums: True
 )
-
-
-def mode_name(kind: str, mode: str) -> str:
-    """Return PostgreSQL's name for a lock mode on a granule of ``kind`` (table, row, key, range)."""
-    names = {"table": _TABLE_MODES, "row": _ROW_MODES}.get(kind, _KEY_MODES)
-    return names.get(mode, mode)
 
 
 def relation_name(catalog: Catalog, shard: int) -> str:

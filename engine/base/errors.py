@@ -7,8 +7,7 @@ connection (N8, Q13).
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,12 +18,13 @@ from engine.base.conflicts import (
     equalities,
     find_index,
     key_text,
-    mode_name,
     query_lines,
     relation_name,
     target_text,
     wait_lines,
 )
+from engine.base.lock_modes import mode_name
+from engine.base.troubles import TROUBLES
 from engine.catalog.state import CatalogSnapshot
 from pgwire.codecs.errors import DataError
 from pgwire.errors import BackendError, ErrorReport
@@ -35,34 +35,7 @@ from txn.base import errors as txn_errors
 from txn.base.time import moment_text
 from txn.locks.advisory import MAX_NUMBERS
 from txn.persist.location import StoreUnavailable
-from txn.persist.regular import NotRegularFile
-from txn.persist.trouble import number_of, said
 from txn.transaction.selection import FUTURE_MS
-
-TROUBLES: Final[Mapping[txn_errors.TroubleKind, str]] = {
-    "io": "58030",
-    "files": "53000",
-    "requests": "53000",
-    "memory": "53200",
-    "space": "53100",
-}
-"""SQLSTATEs of what the system may be short of."""
-
-_OF_FILES: Final[Mapping[int, str]] = {
-    **dict.fromkeys((errno.EPERM, errno.EACCES, errno.EROFS), "42501"),
-    errno.ENOENT: "58P01",
-    errno.EEXIST: "58P02",
-    **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY), "42809"),
-}
-
-
-def file_state(error: OSError) -> str:
-    """Return the SQLSTATE of what the system says to a file or directory that a statement names: PostgreSQL's, and 58030 for its XX000."""
-    if isinstance(error, NotRegularFile):
-        return "42809"
-    number = number_of(error)
-    return _OF_FILES.get(number or 0) or TROUBLES[said(number).kind]
-
 
 MOST_BYTES: Final = 1 << 20
 """Of a text of a report."""

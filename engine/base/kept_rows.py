@@ -22,9 +22,9 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 
 from engine.base import accounts
-from engine.base.errors import TROUBLES
 from engine.base.loop.descriptors import Descriptors
 from engine.base.rows import RowBatch, RowTuple
+from engine.base.troubles import TROUBLES
 from pgwire.codecs.sizes import Measure
 from planner.base.errors import SqlError
 from txn.persist.trouble import again, exactly, number_of, reason_of, said

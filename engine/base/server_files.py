@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from engine.base.errors import file_state
 from engine.base.regular_files import NotRegularFile
+from engine.base.troubles import file_state
 from engine.changes.bulk.objects import (
     PATTERN,
     FilePath,

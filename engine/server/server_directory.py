@@ -16,7 +16,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Final, NamedTuple
 
-from engine.base.errors import file_state
+from engine.base.troubles import file_state
 from pgwire.codecs.invalid import quoting
 from pgwire.give_way import give_way
 from planner.base.errors import SqlError

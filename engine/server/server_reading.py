@@ -13,9 +13,9 @@ import os
 import stat
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from engine.base.errors import file_state
 from engine.base.regular_files import NotRegularFile, read_regular
 from engine.base.server_files import permitted
+from engine.base.troubles import file_state
 from pgwire.codecs.invalid import quoting
 from pgwire.long.values import joined_bytes
 from planner.base.errors import SqlError

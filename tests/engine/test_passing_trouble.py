@@ -20,9 +20,9 @@ import pytest
 
 from engine.__main__ import _hint
 from engine.base import kept_rows
-from engine.base.errors import file_state
 from engine.base.rows import RowBatch
 from engine.base.server_files import file_error
+from engine.base.troubles import file_state
 from engine.executors.local.errors import missing_part, to_sql_error
 from engine.executors.local.executor import LocalExecutor, _streamed
 from engine.executors.spark.errors import from_text

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.base.conflicts import mode_name
+from engine.base.lock_modes import mode_name
 from engine.base.losses import MEANINGS
 from engine.base.memory import MemoryPlan
 from engine.catalog.relations.virtual import RowDict, relation

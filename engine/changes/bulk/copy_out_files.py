@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO
 
-from engine.base.errors import file_state
 from engine.base.pieces import cut
 from engine.base.regular_files import NotRegularFile
 from engine.base.server_files import Roots, exists_error, file_error, target
+from engine.base.troubles import file_state
 from engine.changes.bulk.write_rows import Sheet, Sink, write_file
 from engine.changes.writes.progress import CopyProgress
 from engine.session.portal import RowReader

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from engine.base.errors import file_state
+from engine.base.troubles import file_state
 from engine.changes.bulk.copy_out_files import Written
 from engine.changes.bulk.objects import words_of
 from engine.changes.bulk.write_rows import Sheet

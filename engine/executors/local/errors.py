@@ -14,8 +14,8 @@ from typing import Final
 
 import duckdb
 
-from engine.base.errors import TROUBLES
 from engine.base.executor import EngineLimit
+from engine.base.troubles import TROUBLES
 from planner.base.errors import SqlError
 from planner.lower.kit.dialect import ERROR_END, ERROR_MARK, error_of
 from planner.lower.kit.numeric import OVERFLOW

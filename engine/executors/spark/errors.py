@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from engine.base.errors import TROUBLES
+from engine.base.troubles import TROUBLES
 from planner.base.errors import SqlError
 from planner.lower.kit.dialect import ERROR_END, ERROR_MARK, error_of
 from txn.persist.trouble import number_in, said

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.base.errors import TROUBLES
+from engine.base.troubles import TROUBLES
 from engine.executors.engine_query import EngineQuery, forget
 from engine.executors.spark.errors import lost, to_sql_error
 from engine.executors.spark.overflow import type_of

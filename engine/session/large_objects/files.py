@@ -6,9 +6,9 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Final
 
-from engine.base.errors import file_state
 from engine.base.regular_files import open_regular, read_regular
 from engine.base.server_files import permitted
+from engine.base.troubles import file_state
 from engine.session.large_objects import access
 from planner.base.errors import SqlError
 from planner.catalog.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
