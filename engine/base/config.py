@@ -18,7 +18,7 @@ from typing import Any
 
 from engine.base import access_rules
 from engine.base.server_files import roots_of
-from engine.executors.spark.properties import check_master, check_property
+from engine.base.spark_properties import check_master, check_property
 from txn.persist.blobs.object_url import CACHE_FOLDER, is_object_url, parse_object_url
 
 DEFAULT_PORT = 7432

@@ -1,6 +1,8 @@
 """PostgreSQL's names of the modes of locks, as pg_locks and the reports of deadlocks have them.
 
     table  IX   RowExclusiveLock          row  X   AccessExclusiveLock
+
+Of rows they are the table-level names that PostgreSQL uses for its row locks.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     'file:///in/a.csv'         the same
     '/in/day=*/part-?.csv'     all that match, in order of their names
     '/in'                      all files of the directory but hidden ones (.x) and markers (_SUCCESS)
-    's3://bucket/in/a.csv'     an object, or several (``engine.changes.bulk.objects``)
+    's3://bucket/in/a.csv'     an object, or several (``engine.base.stored_objects``)
 
 A path is touched only below a directory of the setting ``server_files``: symbolic links and ``..`` are resolved first, and
 what was resolved is what is opened. An object is
@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from engine.base.regular_files import NotRegularFile
-from engine.base.troubles import file_state
-from engine.changes.bulk.objects import (
+from engine.base.stored_objects import (
     PATTERN,
     FilePath,
     StoredObject,
@@ -32,6 +31,7 @@ from engine.changes.bulk.objects import (
     split_name,
     words_of,
 )
+from engine.base.troubles import file_state
 from planner.base.errors import SqlError
 from txn.persist.blobs.object_url import ObjectUrl, is_object_url, parse_object_url
 

@@ -21,23 +21,23 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from engine.base.errors import in_bounds, report_of
 from engine.base.loop.strands import may_wait, wait
 from engine.connection import extended, long_messages, shared_portals, simple
-from engine.connection.cursors import Cursors
 from engine.connection.function_call import run_function
-from engine.connection.output import field_descriptions
 from engine.connection.prepared import PreparedStatements
-from engine.connection.statement_log import SHOWN, StatementLog, level_of_plan, shown
 from engine.definitions.table.leftovers import drop_ended
 from engine.plans.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
+from engine.session.cursors import Cursors
+from engine.session.errors import in_bounds, report_of
 from engine.session.interrupts import CANCELED, Interrupts
 from engine.session.plans.plan import Plan
 from engine.session.portal import Cursor, Portal, Prepared
 from engine.session.session import Session
+from engine.session.statement_log import SHOWN, StatementLog, level_of_plan, shown
 from engine.session.time_limits import TRANSACTION_TIMEOUT, IdleLimit
 from engine.session.transaction.block_state import FAILED, IDLE, IMPLICIT, status_byte
 from engine.statements import run
+from engine.statements.output import field_descriptions
 from pgwire.backend import (
     BindFields,
     CallFields,

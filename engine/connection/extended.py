@@ -21,7 +21,6 @@ from engine.base.eager import settle
 from engine.base.rows import ReadyRows
 from engine.changes.writes.dml import run_insert
 from engine.changes.writes.one_row import LOST, may_run_again
-from engine.connection.output import encoder_of, send_ready, send_rows
 from engine.definitions.needs.privileges import check as check_privileges
 from engine.plans.planning import ENDS_FAILURE, IN_FAILED_BLOCK
 from engine.plans.query import read_point, start_quick
@@ -29,6 +28,7 @@ from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
 from engine.session.transaction.block_state import FAILED, IDLE
 from engine.session.transaction.races import note_loss, note_rerun
+from engine.statements.output import encoder_of, send_ready, send_rows
 from engine.statements.retry import run_with_retries
 from pgwire.backend import MaybeAwaitable, Responder
 from pgwire.codecs.rows import LongRows

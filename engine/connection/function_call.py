@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.base.rows import RowBatch
-from engine.connection.output import encoder_of
 from engine.plans.planning import IN_FAILED_BLOCK
 from engine.plans.query import collect
 from engine.session.portal import Prepared, Rows
 from engine.session.transaction.block_state import FAILED, IDLE, IMPLICIT
+from engine.statements.output import encoder_of
 from engine.statements.retry import run_with_retries
 from pgwire.backend import Responder
 from pgwire.codecs.errors import DataError

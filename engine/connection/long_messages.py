@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from engine.connection import extended, simple
 from engine.connection.function_call import run_function
-from engine.connection.statement_log import shown
 from engine.plans.planning import LONG_TEXT
+from engine.session.statement_log import shown
 from pgwire.backend import BindFields, CallFields, ParseFields, Responder
 
 if TYPE_CHECKING:

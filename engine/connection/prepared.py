@@ -13,11 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.base.loop.threads import beside
-from engine.connection.output import expand_formats, param_decoder
 from engine.plans.planning import LONG_TEXT, Planning
 from engine.session.plans.plan import Plan
 from engine.session.portal import Prepared
 from engine.session.transaction.time_travel import catalog_at
+from engine.statements.output import expand_formats, param_decoder
 from pgwire.backend import SMALL_BYTES
 from pgwire.codecs.copy import with_context
 from pgwire.codecs.errors import DataError

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from engine.base.rows import ReadyRows, RowBatch
 from engine.connection.extended import last_completion, started
-from engine.connection.output import Encoder, expand_formats, send_batch
 from engine.plans.planning import IN_FAILED_BLOCK
 from engine.session.portal import Cursor, Portal, RowReader, Rows
 from engine.session.transaction.block_state import BlockState
+from engine.statements.output import Encoder, expand_formats, send_batch
 from pgwire.backend import Responder
 from planner.base.errors import SqlError, not_supported
 from planner.statements import Fetch, Subscribe

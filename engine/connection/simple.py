@@ -20,13 +20,13 @@ from engine.base.executor import Result
 from engine.base.loop.threads import beside
 from engine.base.rows import ReadyRows
 from engine.changes.writes.one_row import LOST, may_run_again
-from engine.connection.output import encoder_of, field_descriptions, send_ready, send_rows
-from engine.connection.statement_log import level_of
 from engine.plans.planning import LONG_TEXT, CachedText
 from engine.plans.query import read_point, start_quick
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Prepared, RowReader, Rows
+from engine.session.statement_log import level_of
 from engine.session.transaction.block_state import BLOCK, IDLE, IMPLICIT
+from engine.statements.output import encoder_of, field_descriptions, send_ready, send_rows
 from engine.statements.retry import run_with_retries
 from pgwire.backend import Responder
 from pgwire.codecs.rows import LongRows

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.changes.writes.shape import table_layout
 from engine.executors.statistics.extended import SAMPLE_ROWS, Column, ExtendedRecord, extended
 from engine.plans.unasked import unasked_rows
-from engine.programs.routines.acting import acting_as
+from engine.session.acting import acting_as
 from pgwire.codecs.registry import text_output
 from pgwire.give_way import openly, paced
 from planner.base.errors import SqlError

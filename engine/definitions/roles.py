@@ -27,7 +27,7 @@ from engine.definitions.foreign_parts import owned_by, words
 from engine.definitions.needs.members import changed_members, refuse_predefined, refuse_reserved_role
 from engine.definitions.table.policies import role_targets
 from engine.definitions.table.statistics_parts import statistics_owned_by, statistics_words
-from engine.programs.routines.acting import refuse_other_role
+from engine.session.acting import refuse_other_role
 from engine.session.large_objects import statements as large_objects
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome

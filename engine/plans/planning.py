@@ -1,7 +1,7 @@
 """From a statement's text to its plan, through the caches.
 
 text ──(plan cache)──> Plan                            the very text was met before
-text ──(template)──> Plan + values of its literals     only literals differ (engine/plans/templates.py)
+text ──(template)──> Plan + values of its literals     only literals differ (engine/session/plans/templates.py)
 text ──parse, bind──> Plan                             otherwise; remembered when it may be shared
 """
 
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from engine.base.loop.threads import beside
 from engine.catalog.state import CatalogSnapshot
-from engine.definitions.table.in_use import refuse_before_actions
 from engine.feeds.subscriptions import named
 from engine.plans.query import compile_ahead
-from engine.plans.template_slots import Template
-from engine.plans.templates import decode_values, extract, same_statement
+from engine.session.in_use import refuse_before_actions
 from engine.session.plans.plan import PLAN_CACHE_MAX_TEXT, Plan
+from engine.session.plans.template_slots import Template
+from engine.session.plans.templates import decode_values, extract, same_statement
 from engine.session.portal import Prepared
 from engine.session.session import Session
 from engine.session.transaction import time_travel

@@ -25,7 +25,6 @@ from engine.base import access_rules, accounts
 from engine.base.accounts import Sessions, Statements
 from engine.base.config import Config
 from engine.base.eager import OnStrand, settle
-from engine.base.errors import report_of
 from engine.base.executor import Executor
 from engine.base.loop import strands
 from engine.base.loop.descriptors import Descriptors
@@ -79,6 +78,7 @@ from engine.server.preload import preload
 from engine.server.standing import LeaseStanding
 from engine.server.upkeep import Upkeep
 from engine.session.channels import Channels
+from engine.session.errors import report_of
 from engine.session.large_objects.shards import SHARDS as LARGE_OBJECT_SHARDS
 from engine.session.large_objects.shards import create_shards
 from engine.session.plans.caches import PlanCaches

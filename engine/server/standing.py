@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.base.errors import report_of
+from engine.session.errors import report_of
 from pgwire.errors import BackendError
 from planner.catalog import Catalog
 from txn.base.errors import TxnError

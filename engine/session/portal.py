@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.base.kept_rows import KeptRows
 from engine.base.rows import MANY_ROWS, ReadyRows, RowBatch, RowStream, RowTuple
-from engine.programs.routines.acting import acting_as
+from engine.session.acting import acting_as
 from engine.session.plans.plan import Plan
 from planner.base.errors import SqlError
 from planner.facts import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ
@@ -166,7 +166,7 @@ class Cursor:
     """A loop of PL/pgSQL reads it: nobody may close it."""
 
     plan: Plan | None = None
-    """What it reads, where tables are meant that may not be changed meanwhile (``engine.definitions.table.in_use``)."""
+    """What it reads, where tables are meant that may not be changed meanwhile (``engine.session.in_use``)."""
 
     def close(self) -> None:
         """Stop reading and drop what was read."""

@@ -3,7 +3,7 @@
     settings   SET, SHOW; ``derived``: what they amount to
     block      the transaction: BEGIN to COMMIT, savepoints, time limits        engine/session/transaction/block.py
     view       the catalog as the transaction sees and changes it               engine/session/catalog/view.py
-    timing     deferred constraint checks                                       engine/changes/constraints/timing.py
+    timing     deferred constraint checks                                       engine/session/transaction/timing.py
     ahead      indexes being built before the DDL that adds them                engine/definitions/table/index_ahead.py
     system     the server as system functions see it                            engine/session/system.py
 
@@ -19,8 +19,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from engine.base.accounts import Account, Held
-from engine.base.conflicts import Surroundings
-from engine.base.errors import in_bounds
 from engine.base.settings import IDENTITY, MODES, Settings, check_length
 from engine.base.settings.classes import FOR_SUPERUSERS, UNLISTED
 from engine.base.settings.defs import SettingDef
@@ -28,19 +26,21 @@ from engine.base.settings.lists import split_identifiers
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.todays_code import same_names, with_code_of
 from engine.catalog.todays_rights import last_owner, lost_columns, with_rights_of
-from engine.changes.constraints.timing import Timing
-from engine.changes.writes.progress import CopyProgress
 from engine.definitions.table.index_ahead import BuiltAhead
 from engine.definitions.table.temporary import CommitActions
 from engine.session.catalog.view import CatalogView
 from engine.session.channels import SessionChannels
+from engine.session.conflicts import Surroundings
 from engine.session.demands import SessionDemands
 from engine.session.derived import Derived
+from engine.session.errors import in_bounds
 from engine.session.identity import Identity, existing, name_of
 from engine.session.interrupts import CancelFlag
+from engine.session.progress import CopyProgress
 from engine.session.system import SystemView
 from engine.session.transaction.block import Block
 from engine.session.transaction.block_state import IDLE
+from engine.session.transaction.timing import Timing
 from pgwire.backend import Responder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.errors import ErrorReport
@@ -57,10 +57,10 @@ from planner.textsearch.names import find_named
 
 if TYPE_CHECKING:
     from engine.changes.writes.parts import Parts
-    from engine.connection.cursors import Cursors
-    from engine.connection.statement_log import StatementLog
     from engine.server.database import Database
+    from engine.session.cursors import Cursors
     from engine.session.plans.plan import Plan
+    from engine.session.statement_log import StatementLog
     from txn.base.types import Row, Timestamp
 
 _NOTICE_RANK = {
@@ -87,7 +87,7 @@ class Session:
         query_text, activity, state_change_us: what pg_stat_activity shows.
         commit_actions: of temporary tables, once one has any.
         has_temporaries: once true, plans depend on whose session it is.
-        acting, restricted: code of others runs with their rights (``engine.programs.routines.acting``).
+        acting, restricted: code of others runs with their rights (``engine.session.acting``).
         asking: on whose behalf, then: that of the client's role, or of the owner of the code where that may less; 0 where neither may all that
             the other may. None: no code of others runs, and the current user asks, as plans know without asking for it each time.
     """

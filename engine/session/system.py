@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from engine.base.server_directory import log_files, names, temporary_files
 from engine.catalog.tids import PAGE_BYTES, blocks
-from engine.server.server_directory import log_files, names, temporary_files
-from engine.server.server_reading import file_bytes, file_status
 from engine.session.advisory import SessionAdvisory
 from engine.session.interrupts import CANCELED
 from engine.session.large_objects.session import SessionLargeObjects
 from engine.session.sequences.session import SessionSequences
+from engine.session.server_reading import file_bytes, file_status
 from engine.session.transaction import snapshots
 from pgwire.give_way import give_way
 from planner.base.errors import SqlError

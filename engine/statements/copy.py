@@ -25,12 +25,12 @@ from engine.base.executor import ExecContext
 from engine.base.pieces import FEW_BYTES, cut
 from engine.base.rows import ReadyRows, RowBatch, RowStream
 from engine.base.server_files import Roots, ServerFile, file_error, found, shrunk
+from engine.base.stored_objects import beside, open_bytes
 from engine.changes.bulk import copy_files
 from engine.changes.bulk.copy_out_files import LocalFolder, new_directory, write_here
 from engine.changes.bulk.copy_out_objects import new_folder, write_object
 from engine.changes.bulk.export_task import ExportTask, Folder, adopt
 from engine.changes.bulk.find_key import locate, locate_among
-from engine.changes.bulk.objects import beside, open_bytes
 from engine.changes.bulk.read_split import make_decoder
 from engine.changes.bulk.rejected import tell_rejects, told
 from engine.changes.bulk.splits import whole
@@ -43,16 +43,16 @@ from engine.changes.writes.copy_beside import Tape, load_beside, pool_for
 from engine.changes.writes.copy_bulk import BulkLoad
 from engine.changes.writes.copy_rows import LoadSpec, RowLoader
 from engine.changes.writes.partitioned import copy_routed
-from engine.changes.writes.progress import CopyProgress
 from engine.changes.writes.returning import make_env
 from engine.changes.writes.shape import TableShape
 from engine.changes.writes.with_changes import run_inner
-from engine.connection.output import encoded
 from engine.definitions.foreign_parts import no_reader
 from engine.feeds.subscriptions.subscribe import only_outside_transaction, open_source, stream
 from engine.plans.query import check_populated, choose_route, collect, compiled_query, context, run_query
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, RowReader
+from engine.session.progress import CopyProgress
+from engine.statements.output import encoded
 from pgwire.backend import Responder
 from pgwire.codecs.copy import CopyOptions, copy_context, with_context
 from pgwire.codecs.copy.encoding import Transcoder

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engine.base.explain.estimated_cost import Estimate, Estimator, RowsOf, estimate, width_of
 from engine.base.explain.formats import Shown, as_object, document, text_lines
 from engine.base.explain.texts import Texts
 from engine.base.explain.tree import Measured, PlanNode
@@ -24,7 +25,6 @@ from engine.changes.writes.insert_bulk import BulkSource
 from engine.changes.writes.update_delete import ChangePlan
 from engine.changes.writes.with_changes import plans_of
 from engine.definitions.needs.privileges import check as check_privileges
-from engine.executors.estimated_cost import Estimate, Estimator, RowsOf, estimate, width_of
 from engine.feeds.subscriptions.subscribe import goes_by_row
 from engine.plans.planning import LONG_TEXT
 from engine.plans.query import CompiledQuery, choose_route, collect, compile_ahead, compiled_query

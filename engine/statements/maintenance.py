@@ -19,8 +19,8 @@ from engine.definitions.analyze_extended import analyze_extended
 from engine.definitions.dropping.drop import table_of
 from engine.definitions.dropping.function_uses import remake_indexes
 from engine.definitions.needs.privileges import maintainable
-from engine.definitions.table.in_use import refuse_change
 from engine.definitions.table.tuning import tune
+from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from pgwire.backend import Responder

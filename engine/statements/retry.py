@@ -22,7 +22,6 @@ from engine.base.limits import (
     rows_keep_changing,
 )
 from engine.base.rows import ReadyRows
-from engine.connection.output import check_rows, encoder_of
 from engine.definitions.table.index_ahead import refuse_in_block
 from engine.plans.planning import CachedText
 from engine.session.plans.plan import Plan, Replan
@@ -30,6 +29,7 @@ from engine.session.portal import Command, Outcome, Prepared, Rows
 from engine.session.transaction.block_state import IDLE
 from engine.session.transaction.races import may_race, note_loss, note_rerun, statement_point, undo_statement
 from engine.statements import run
+from engine.statements.output import check_rows, encoder_of
 from pgwire.backend import Responder
 from planner.parse import Parsed
 from planner.statements import StatementClass

@@ -24,9 +24,10 @@ import pytest
 import pgwire.session
 from engine.base import accounts
 from engine.connection import extended as extended_protocol
-from engine.connection import output, simple
+from engine.connection import simple
 from engine.connection.backend import COMMITTED
 from engine.server.database import Database
+from engine.statements import output
 from pgwire import messages as m
 from pgwire.client import NEED_DATA
 from pgwire.codecs import long_rows

@@ -21,7 +21,7 @@ ROOT = Path(engine.__file__).parent.parent
 STATES = ("40001", "40P01")
 MAKERS = {
     "pgwire/sqlstate.py",
-    "engine/base/errors.py",
+    "engine/session/errors.py",
     "engine/base/limits.py",
     "engine/base/losses.py",
 }

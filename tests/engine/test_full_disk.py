@@ -15,7 +15,7 @@ from typing import cast
 import psycopg
 import pytest
 
-from engine.base.errors import report_of
+from engine.session.errors import report_of
 from planner.catalog import Catalog
 from sqllogictest.client import ServerError
 from tests.support.durable import run

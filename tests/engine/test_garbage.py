@@ -18,7 +18,7 @@ import pytest
 
 from bench.wire_loop import CountingTransport
 from engine.base.loop import collector
-from engine.connection.output import MAX_ENCODERS
+from engine.statements.output import MAX_ENCODERS
 from pgwire import messages as m
 from pgwire import release
 from pgwire.backend import FieldDescription

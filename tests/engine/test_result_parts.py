@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from engine.base.pieces import PART_ROWS, cut_rows
-from engine.connection import output
+from engine.statements import output
 from planner.facts import INT4, TEXT
 from tests.support.engine import Session, open_database
 from txn.persist.memory import MemoryDisk

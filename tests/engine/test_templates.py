@@ -9,8 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.plans.template_slots import Kept, Template, may_be_tried
-from engine.plans.templates import (
+from engine.session.plans.by_text import BYTES, CHARACTERS, ByText
+from engine.session.plans.caches import OWN_CHARACTERS, PlanCaches
+from engine.session.plans.plan import Plan
+from engine.session.plans.template_slots import Kept, Template, may_be_tried
+from engine.session.plans.templates import (
     TemplateCache,
     _extract_any,
     _extract_literals,
@@ -19,9 +22,6 @@ from engine.plans.templates import (
     decode_values,
     extract,
 )
-from engine.session.plans.by_text import BYTES, CHARACTERS, ByText
-from engine.session.plans.caches import OWN_CHARACTERS, PlanCaches
-from engine.session.plans.plan import Plan
 from pgwire.codecs.registry import text_decoder
 from pgwire.codecs.settings import DEFAULT
 from planner.facts import INT4, INT8, TEXT, UNKNOWN, VARCHAR
@@ -118,7 +118,7 @@ def test_a_statement_with_quoted_names_is_cut_once(monkeypatch: pytest.MonkeyPat
     for literal in ("'x'", "'a\"b'"):  # the second one ends the name
         unended = f'SELECT "+ {literal}'
         assert parts(extract(unended)) == parts(_extract_literals(unended))
-    monkeypatch.setattr("engine.plans.templates._extract_literals", lambda sql: None)
+    monkeypatch.setattr("engine.session.plans.templates._extract_literals", lambda sql: None)
     assert parts(extract(text.format(-6, "'y\"'"))) is None
     assert parts(extract(text.format(6, "'y\"'"))) == (template, (INT4, 0), ("6", 'y"'))
     assert extract(numbered.format("3")) is None, "what is a name here may look like a number"
@@ -131,7 +131,7 @@ def test_an_everyday_statement_with_strings_is_cut_once(monkeypatch: pytest.Monk
     found = [parts(extract(f"INSERT INTO t VALUES ({number}, '{text}')")) for number, text in values]
     assert found == [(template, types, pair) for pair in values]
     assert len(_shapes) == 2, "with a sign and without"
-    monkeypatch.setattr("engine.plans.templates._extract_literals", lambda sql: None)
+    monkeypatch.setattr("engine.session.plans.templates._extract_literals", lambda sql: None)
     assert parts(extract("INSERT INTO t VALUES (11, 'b')")) == (template, types, ("11", "b"))
     assert extract("INSERT INTO t VALUES ('11', 'b')") is None, "a string is no number"
     assert extract("INSERT INTO t VALUES (2147483648, 'b')") is None, "a bigint is no integer"

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.base.conflicts import Surroundings
 from engine.base.eager import eager
-from engine.base.errors import _TXN, MOST_BYTES, in_bounds, report_of
 from engine.base.settings import Settings
 from engine.catalog.storage.fences import stand_in
 from engine.catalog.storage.stored import highest_oid
+from engine.session.conflicts import Surroundings
+from engine.session.errors import _TXN, MOST_BYTES, in_bounds, report_of
 from engine.session.transaction.block_state import BlockEvent, BlockState, next_state, status_byte
 from pgwire.codecs.domain import CITEXT
 from pgwire.errors import ErrorReport

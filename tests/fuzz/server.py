@@ -20,8 +20,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from engine.connection.statement_log import log as statement_log
 from engine.executors.local.executor import LocalExecutor
+from engine.session.statement_log import log as statement_log
 from pgwire.messages import decode
 from pgwire.messages.decode import BACKEND_KINDS
 from pgwire.server import Server, ServerConfig

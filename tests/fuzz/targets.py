@@ -140,7 +140,7 @@ def values(data: bytes) -> None:
             raise Broken(f"{error.sqlstate} {error}") from error
         return
     except RecursionError:
-        return  # 54001 (engine/base/errors.py)
+        return  # 54001 (engine/session/errors.py)
     try:
         sent = registry.binary_output(oid, value)
         if registry.binary_output(oid, registry.binary_input(oid, sent)) != sent:
@@ -241,7 +241,7 @@ def _lower(query: QueryExpr, text: str) -> None:
         except DataError as error:
             _check_error(error, text)
         except RecursionError:
-            pass  # 54001 (engine/base/errors.py)
+            pass  # 54001 (engine/session/errors.py)
 
 
 def _check_error(error: DataError, text: str) -> None:

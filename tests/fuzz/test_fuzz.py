@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from engine.connection.backend import Connection
-from engine.connection.cursors import Cursors
+from engine.session.cursors import Cursors
 from pgwire.codecs.copy.lines import LineDecoder
 from pgwire.messages import decode
 from tests.fuzz import mutate, targets

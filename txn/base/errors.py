@@ -1,4 +1,4 @@
-"""What can go wrong in a transaction. SQLSTATEs are the engine's business (engine/base/errors.py).
+"""What can go wrong in a transaction. SQLSTATEs are the engine's business (engine/session/errors.py).
 
     lost a race       WriteConflict, Deadlock, SchemaChanged ...     rolled back; running it again may succeed
     refused           LockNotAvailable, ReadBelowSince ...           nothing was done

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.base.explain.estimated_cost import Estimator, width_of_types
 from engine.base.explain.tree import PlanNode
-from engine.executors.estimated_cost import Estimator, width_of_types
 from planner.deparse import Reader
 from planner.deparse.expr import Level, Printer, quote_identifier
 from planner.deparse.from_ import level_of

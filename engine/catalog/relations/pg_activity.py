@@ -1,7 +1,7 @@
 """pg_catalog's views over sessions, their transactions and locks; Holdfast's own over shards, holds and timelines.
 
     pg_stat_activity, pg_stat_database                            engine.session.session
-    pg_stat_progress_create_index, _copy                          engine.definitions.table.index_ahead, engine.changes.writes.progress
+    pg_stat_progress_create_index, _copy                          engine.definitions.table.index_ahead, engine.session.progress
     pg_stat_bgwriter, pg_stat_wal, pg_stat_ssl                    engine.server.upkeep, txn.inspect, the connection
     pg_locks                                                      txn.locks.table
     holdfast_shards, _holds, _timelines, _transactions            txn.inspect
@@ -262,7 +262,7 @@ def pg_stat_progress_create_index(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_stat_progress_copy", "session")
 def pg_stat_progress_copy(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stat_progress_copy: the COPY commands that run (``engine.changes.writes.progress``)."""
+    """Yield pg_stat_progress_copy: the COPY commands that run (``engine.session.progress``)."""
     for pid, connection in session.db.sessions.items():
         other = connection.session
         copying = other.copying

@@ -22,11 +22,11 @@ import pyarrow as pa
 from engine.base.eager import settle
 from engine.base.executor import ExecContext
 from engine.base.server_files import ServerFile, file_error
+from engine.base.stored_objects import StoredObject, beside, fetch
 from engine.catalog.physical import shard_spec
 from engine.changes.bulk.find_key import FindTask, Place, locate
 from engine.changes.bulk.load_task import MOST_KEPT, Failure, LoadTask, Sum
 from engine.changes.bulk.look import Look, RowGroups, look, looks_at, splits_of
-from engine.changes.bulk.objects import StoredObject, beside, fetch
 from engine.changes.bulk.portable import obstacle
 from engine.changes.bulk.read_split import Reading, read_split
 from engine.changes.bulk.rejected import tell_rejects
@@ -36,8 +36,8 @@ from engine.changes.constraints.setwise import check_bulk
 from engine.changes.triggers.firing import firing_of
 from engine.changes.triggers.rows import begin
 from engine.changes.writes.copy_rows import LoadSpec, Rejects, too_many
-from engine.changes.writes.progress import CopyProgress
 from engine.changes.writes.returning import make_env
+from engine.session.progress import CopyProgress
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
 from planner.base.errors import not_supported

@@ -27,8 +27,8 @@ from engine.base.regular_files import NotRegularFile
 from engine.base.server_files import Roots, exists_error, file_error, target
 from engine.base.troubles import file_state
 from engine.changes.bulk.write_rows import Sheet, Sink, write_file
-from engine.changes.writes.progress import CopyProgress
 from engine.session.portal import RowReader
+from engine.session.progress import CopyProgress
 from pgwire.codecs.sizes import measure_of
 from planner.base.errors import SqlError
 

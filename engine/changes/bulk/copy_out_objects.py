@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
 from engine.base.server_files import Roots, file_error, target_object
+from engine.base.stored_objects import StoredObject, all_below, beside, exists, remove, upload
 from engine.changes.bulk.copy_out_files import Written, fill, with_rows
-from engine.changes.bulk.objects import StoredObject, all_below, beside, exists, remove, upload
 from engine.changes.bulk.write_rows import Sheet, write_file
-from engine.changes.writes.progress import CopyProgress
 from engine.session.portal import RowReader
+from engine.session.progress import CopyProgress
 from txn.persist.scratch import Scratch
 from txn.persist.trouble import opened
 

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from engine.base.stored_objects import words_of
 from engine.base.troubles import file_state
 from engine.changes.bulk.copy_out_files import Written
-from engine.changes.bulk.objects import words_of
 from engine.changes.bulk.write_rows import Sheet
 from pgwire.codecs.errors import DataError
 from planner.base.errors import SqlError

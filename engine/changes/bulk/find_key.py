@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.base.eager import settle
+from engine.base.stored_objects import beside
 from engine.catalog.physical import shard_spec
-from engine.changes.bulk.objects import beside
 from engine.changes.bulk.portable import obstacle
 from engine.changes.bulk.read_split import Reading, read_split, worker_env
 from engine.changes.bulk.splits import Split

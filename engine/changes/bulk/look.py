@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.base.server_files import ServerFile, file_error
-from engine.changes.bulk.objects import FilePath, open_bytes, open_parquet, says_store
+from engine.base.stored_objects import FilePath, open_bytes, open_parquet, says_store
 from engine.changes.bulk.splits import Split, Survey, chunks, cut, survey, whole
 from pgwire.codecs.copy import CopyOptions
 from planner.base.errors import SqlError

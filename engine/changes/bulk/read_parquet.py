@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from engine.base.server_files import file_error
+from engine.base.stored_objects import open_parquet, says_store
 from engine.catalog.physical import shard_column
-from engine.changes.bulk.objects import open_parquet, says_store
 from engine.changes.bulk.splits import Split
 from engine.changes.writes.copy_bulk import BatchMaker, row_batches
 from engine.changes.writes.copy_conditions import Conditions

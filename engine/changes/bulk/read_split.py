@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from engine.base.server_files import file_error, shrunk
+from engine.base.stored_objects import open_bytes
 from engine.catalog.physical import shard_column
-from engine.changes.bulk.objects import open_bytes
 from engine.changes.bulk.read_parquet import BATCH_ROWS, ParquetRows
 from engine.changes.bulk.splits import Split, whole
 from engine.changes.writes.copy_bulk import AHEAD_BYTES, ColumnLoader, Piece, parted, row_batches, serves
 from engine.changes.writes.copy_rows import LoadSpec, Rejects, RowLoader, RowWatch
-from engine.changes.writes.progress import CopyProgress
+from engine.session.progress import CopyProgress
 from pgwire.codecs.copy import copy_context, with_context
 from pgwire.codecs.copy.encoding import Transcoder
 from pgwire.codecs.copy.json import JsonDecoder

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from engine.changes.bulk.objects import FilePath
+from engine.base.stored_objects import FilePath
 from pgwire.codecs.copy import CopyOptions
 
 CHUNK_BYTES: Final = 32 << 20

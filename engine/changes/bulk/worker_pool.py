@@ -29,7 +29,7 @@ from engine.base.loop.processes import spawn
 from engine.changes.bulk.load_task import Answer
 from engine.changes.bulk.load_worker import ANSWER, BROKEN, COUNTS, DATA, END, FRAME, READY, TASK
 from engine.changes.bulk.stream_task import StreamTask
-from engine.changes.writes.progress import CopyProgress
+from engine.session.progress import CopyProgress
 from pgwire.codecs.copy import copy_context
 from pgwire.errors import BackendError
 from planner.base.errors import SqlError

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from engine.base.eager import settle
 from engine.changes.constraints.exclusion import check_whole
-from engine.changes.constraints.foreign_key import ForeignKey, Keys, compiled
+from engine.changes.constraints.foreign_key import ForeignKey, compiled
 from engine.changes.constraints.owners import ask_child, ask_parent
 from engine.changes.constraints.setwise import check_table, release_one
-from engine.changes.constraints.timing import Waiting
 from engine.changes.writes.spilling import Spilling
+from engine.session.transaction.timing import Keys, Waiting
 from pgwire.give_way import between, spaced
 from pgwire.release import let_go
 from planner.base.errors import SqlError

@@ -24,19 +24,20 @@ from engine.base.eager import settle
 from engine.base.slices import pause
 from engine.base.spooled import Gathering, gathered
 from engine.catalog.reference_checks import references_to, with_partitions
-from engine.catalog.reference_texts import delete_text, reset_columns, update_text
 from engine.changes.constraints.checks import check_referenced, check_referencing
 from engine.changes.constraints.exclusion import check_new
-from engine.changes.constraints.foreign_key import Canonical, ForeignKey, Keys, incoming, outgoing
+from engine.changes.constraints.foreign_key import ForeignKey, incoming, outgoing
 from engine.changes.constraints.owners import ask_to_act
+from engine.changes.constraints.reference_texts import delete_text, reset_columns, update_text
 from engine.changes.constraints.setwise import check_one, check_one_released
 from engine.changes.constraints.values import same_image
 from engine.changes.triggers.firing import Firing, Held, Operation, Transitions, firing_of, updated_columns
 from engine.changes.triggers.rows import delete_each, update_each
 from engine.changes.writes.shape import TableShape
 from engine.changes.writes.spilling import Spilling
-from engine.programs.routines.acting import acting_as
+from engine.session.acting import acting_as
 from engine.session.plans.plan import Replan
+from engine.session.transaction.timing import Canonical, Keys
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
 from pgwire.release import let_go

@@ -17,9 +17,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from engine.base.conflicts import key_word
 from engine.base.eager import settle
 from engine.changes.writes.shape import table_layout
+from engine.session.conflicts import key_word
 from engine.session.transaction.shown_values import shown_value
 from pgwire.give_way import between, openly
 from pgwire.long.values import in_order

@@ -25,6 +25,7 @@ from engine.catalog.physical import physical_type
 from engine.catalog.reference_checks import Reference, references_above, references_to, topmost
 from engine.changes.constraints.values import NO_SUCH_VALUE, Convert, assigner, converter
 from engine.session.transaction.shown_values import shown_value
+from engine.session.transaction.timing import Canonical, Keys
 from pgwire.give_way import PACE, between
 from pgwire.release import let_go
 from planner.base.errors import SqlError
@@ -40,16 +41,12 @@ if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.session.session import Session
 
-Canonical: TypeAlias = tuple[Any, ...]
-Keys: TypeAlias = dict[Canonical, Key]
-"""Canonical keys with the values to show for them, in the order in which they were met."""
-
 CHUNK_KEYS: Final = 500
+"""Keys looked up between two turns of the event loop."""
 PIECE_ROWS: Final = 2000
 """Referencing rows that are locked, and changed, together."""
 MANY_ROWS: Final = 20_000
 """Referencing rows that are looked up together; a key that has more of them by itself is found by a scan of the table."""
-"""Keys looked up between two turns of the event loop."""
 
 
 class ForeignKey:

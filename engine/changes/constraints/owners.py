@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.reference_texts import child_text, parent_text
 from engine.changes.constraints.foreign_key import ForeignKey
+from engine.changes.constraints.reference_texts import child_text, parent_text
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef
 from planner.catalog.relation_kinds import RELATION_KINDS

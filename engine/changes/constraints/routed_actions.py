@@ -14,10 +14,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from engine.changes.constraints.effects import Change
-from engine.changes.constraints.foreign_key import ForeignKey, Keys
+from engine.changes.constraints.foreign_key import ForeignKey
 from engine.changes.triggers.firing import Firing, updated_columns
 from engine.changes.writes.partitioned import Noted, Partitioned, statement_firing
 from engine.changes.writes.partitioned_changes import Changes
+from engine.session.transaction.timing import Keys
 from planner.evaluate import Env, Shared
 from planner.query import Delete, Select
 from txn.base.types import Row, RowId, StoredRow

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Final
 
 from engine.changes.constraints.values import same_image
+from engine.changes.triggers.event import TriggerEvent
 from engine.changes.triggers.large_objects import LO_MANAGE, manage
 from engine.changes.triggers.text_search import TSVECTOR_UPDATE, TSVECTOR_UPDATE_COLUMN, update_vector
-from engine.programs.plpgsql.event import TriggerEvent
 from engine.programs.plpgsql.trigger import run_trigger
 from planner.base.errors import SqlError
 from planner.bind.define.trigger import SUPPRESS_REDUNDANT_UPDATES

@@ -19,7 +19,7 @@ from engine.changes.bulk.rejected import told
 from engine.changes.bulk.stream_task import StreamTask
 from engine.changes.bulk.worker_pool import LoadWorker, WorkerEnded, WorkerPool, ended
 from engine.changes.writes.copy_rows import LoadSpec, Rejects
-from engine.changes.writes.progress import CopyProgress
+from engine.session.progress import CopyProgress
 from pgwire.errors import BackendError
 from txn.api import PartJob, WrittenPart
 from txn.base.types import ShardId

@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from engine.changes.writes.progress import CopyProgress
 from engine.changes.writes.shape import (
     ALL_SHOWN,
     Shown,
@@ -27,6 +26,7 @@ from engine.changes.writes.shape import (
     bound_generations,
     table_layout,
 )
+from engine.session.progress import CopyProgress
 from pgwire.codecs.bytea import Digits
 from pgwire.codecs.copy import MAX_CONTEXT_BYTES, CopyOptions, copy_context, limited, with_context
 from pgwire.codecs.copy.lines import CopyDecoder, CopyRows, ShortRow

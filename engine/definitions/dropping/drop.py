@@ -30,14 +30,14 @@ from engine.definitions import constraints as define
 from engine.definitions import functions as depends
 from engine.definitions.dropping.dependency_walk import Address, lines, told_with
 from engine.definitions.dropping.dependents import Dependency, client_and_log, in_report_order, still_needed
+from engine.definitions.needs import sourced
 from engine.definitions.roles import shown_name
 from engine.definitions.sequences import check_droppable, drawing_columns, restart_owned
-from engine.definitions.table.in_use import refuse_change
 from engine.definitions.table.keys import building_indexes
 from engine.definitions.table.policies import drop_policies, policies_over, policy_words
 from engine.definitions.table.truncated import refuse_referenced, truncated
-from engine.feeds.sources import guard
 from engine.session.catalog.wants import views_over
+from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from engine.session.session import Session
@@ -353,7 +353,7 @@ async def drop_relations(
     oids = {t.oid for t in targets}
     for target in spaced(targets):
         if target.source_oid != of_source:
-            guard.refuse_drop(session.catalog, target)
+            sourced.refuse_drop(session.catalog, target)
     dependents, functions, found = openly(depends.dependents, session, oids)
     keys = openly(define.dependents, session, oids)
     policies = openly(policies_over, session.catalog, {*oids, *(view.oid for view in dependents)})

@@ -31,7 +31,7 @@ from engine.definitions.namings import Namings, check_dependencies
 from engine.definitions.table.alter_columns import views_that_break, without_columns
 from engine.definitions.table.rewrite import rewrite_rows
 from engine.definitions.types import drop_types, type_dependencies, type_words
-from engine.programs.routines.acting import acting_as
+from engine.session.acting import acting_as
 from engine.session.session import Session
 from pgwire.give_way import give_way, opening, openly, paced_iter
 from planner.base.errors import SqlError

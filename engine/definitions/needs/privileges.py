@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 
 from engine.catalog.storage.stored import key_of
 from engine.catalog.todays_rights import with_rights_of
+from engine.definitions.needs import sourced
 from engine.definitions.needs.past import catalog_read, check_past
 from engine.definitions.needs.rights import Asked, refuse_others_temporaries
 from engine.definitions.table.foreign_rows import refuse_foreign_rows
-from engine.feeds.sources import guard
 from engine.session.plans.plan import Passed, Replan
 from engine.session.session import Session
 from engine.session.transaction.time_travel import catalog_at
@@ -87,7 +87,7 @@ def check(session: Session, plan: Plan) -> None:
         checker.call(plan.bound.functions, statement)
         checker.statement(statement)
     refuse_others_temporaries(session, plan.bound)
-    guard.refuse(session.catalog, plan.bound.statement)
+    sourced.refuse(session.catalog, plan.bound.statement)
     plan.permitted = key
 
 

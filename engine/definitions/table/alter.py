@@ -34,7 +34,6 @@ from engine.definitions.table.alter_columns import (
     set_not_null,
     views_that_break,
 )
-from engine.definitions.table.in_use import refuse_change
 from engine.definitions.table.keys import add_checks, add_keys
 from engine.definitions.table.partitions import (
     attach,
@@ -50,6 +49,7 @@ from engine.definitions.table.rewrite import RowCheck, store_definition, validat
 from engine.definitions.table.temporary import refuse_temporary_move
 from engine.definitions.table.tuning import tune
 from engine.definitions.triggers import enable_triggers
+from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan
 from engine.session.transaction.block_state import BLOCK
 from pgwire.give_way import between, openly, paced_iter

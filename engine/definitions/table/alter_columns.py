@@ -37,7 +37,6 @@ from engine.definitions.table.held_rows import (
     renew_holders,
     repack_rows,
 )
-from engine.definitions.table.in_use import refuse_change
 from engine.definitions.table.keys import add_checks, add_keys
 from engine.definitions.table.policies import comments_of as policy_comments
 from engine.definitions.table.policies import drop_policies, policies_on, policy_words
@@ -54,6 +53,7 @@ from engine.definitions.table.rewrite import (
 from engine.definitions.table.row_readers import reading
 from engine.definitions.table.statistics_parts import without_statistics_on
 from engine.plans.query import context
+from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan
 from pgwire.give_way import opening, openly, paced_iter
 from planner import statements as st

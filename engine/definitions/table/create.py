@@ -33,7 +33,6 @@ from engine.definitions.sequences import create_sequence, with_sequences
 from engine.definitions.stored_queries import rebase_queries
 from engine.definitions.table.alter import apply_actions
 from engine.definitions.table.alter_columns import add_computed_index
-from engine.definitions.table.in_use import refuse_change
 from engine.definitions.table.index_ahead import index_of, lock_between_writers
 from engine.definitions.table.keys import add_checks, add_keys, unused_name
 from engine.definitions.table.partitions import (
@@ -51,7 +50,8 @@ from engine.definitions.table.temporary import CommitActions
 from engine.definitions.table.view_nesting import check_nesting
 from engine.definitions.type_names import make_room
 from engine.plans.query import CompiledQuery, compiled_query, context, execute, run_query
-from engine.programs.routines.acting import acting_as
+from engine.session.acting import acting_as
+from engine.session.in_use import refuse_change
 from engine.session.large_objects import statements as large_objects
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome

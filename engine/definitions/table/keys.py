@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from engine.base.conflicts import key_text
+from engine.session.conflicts import key_text
 from pgwire.give_way import paced
 from planner.base.errors import SqlError
 from planner.bind.define.table.index import computed_index, index_keys, key_names, with_hidden

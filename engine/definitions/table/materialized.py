@@ -33,12 +33,12 @@ from engine.changes.writes.dml import tables_to_lock
 from engine.changes.writes.shape import row_record, whole_rows
 from engine.definitions.dropping.drop import table_of
 from engine.definitions.table.create import OIDS_PER_RELATION, exists_already, fill_from, target_schema
-from engine.definitions.table.in_use import refuse_change
 from engine.definitions.table.keys import building_indexes
 from engine.definitions.table.rewrite import FewOrMore
 from engine.definitions.type_names import make_room
 from engine.plans.query import CompiledQuery, compiled_query, context, prepare_source, run_query
-from engine.programs.routines.acting import acting_as
+from engine.session.acting import acting_as
+from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from engine.session.session import Session

@@ -21,9 +21,9 @@ from engine.changes.writes.shape import runnable_check, table_layout
 from engine.definitions import constraints as define
 from engine.definitions.dropping.drop import table_of
 from engine.definitions.table.alter_columns import require_no_nulls
-from engine.definitions.table.in_use import refuse_change
 from engine.definitions.table.keys import add_checks, unused_name
 from engine.definitions.table.rewrite import locked_rows, store_definition, store_with_hidden, validate_checks
+from engine.session.in_use import refuse_change
 from pgwire.give_way import openly
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported

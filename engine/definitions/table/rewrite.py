@@ -23,7 +23,7 @@ from engine.catalog.physical import shard_column, shard_spec
 from engine.changes.bulk.changes import BULK_ROWS
 from engine.changes.writes.shape import TableShape, bound_check, table_layout
 from engine.definitions.table.keys import building_indexes
-from engine.programs.routines.acting import acting_as
+from engine.session.acting import acting_as
 from pgwire.codecs.sizes import Measure, measure_of
 from pgwire.give_way import give_way, openly
 from pgwire.release import let_go

@@ -12,9 +12,9 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+from engine.base.explain.estimated_cost import width_of_types
 from engine.base.explain.texts import Texts
 from engine.base.explain.tree import PlanNode, Role
-from engine.executors.estimated_cost import width_of_types
 from engine.executors.index.access.by_ctid import CtidScan
 from engine.executors.index.access.candidates import CandidateScan
 from engine.executors.index.access.large_objects import LargeObjectSource

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
+from engine.base.where import tell_where
 from engine.executors.index.state import BATCH, Item, evaluate
-from engine.programs.routines.where import tell_where
 from pgwire.codecs.errors import DataError
 from planner.evaluate import Env, Layout, RowFunction, compile_expr
 from planner.functions.aggregates.folds import FOLDS

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.executors.spark.properties import is_local
+from engine.base.spark_properties import is_local
 from txn.persist.blobs.object_url import ObjectUrl
 
 _CLASSES = {"s3": ("s3a", "hadoop-aws"), "gs": ("gs", "the Cloud Storage connector")}

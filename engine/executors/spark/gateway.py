@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.executors.spark.properties import driver_options, properties_text
+from engine.base.spark_properties import driver_options, properties_text
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 3.0

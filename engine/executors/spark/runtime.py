@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from engine.base.spark_properties import PARTITIONS, application, is_local, shown, shuffle_partitions
 from engine.executors.spark.files import SparkFiles
 from engine.executors.spark.gateway import Gateway, GatewayError, start_gateway
 from engine.executors.spark.hidden import HiddenViews
-from engine.executors.spark.properties import PARTITIONS, application, is_local, shown, shuffle_partitions
 from engine.executors.spark.reaper import Reaper
 from engine.executors.spark.restarts import Restarts
 from engine.executors.spark.slots import QUEUE, Client, FairPools, Slots, Waits

@@ -30,7 +30,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.executors.spark.properties import BATCH_ROWS
+from engine.base.spark_properties import BATCH_ROWS
 from planner.base.errors import SqlError
 
 GROUP_BYTES: Final = 8 << 20

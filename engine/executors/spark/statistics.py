@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from engine.executors.spark.properties import COST_BASED
+from engine.base.spark_properties import COST_BASED
 from engine.executors.statistics.figures import Bound, ColumnSummary
 from pgwire.codecs.numeric import CONTEXT
 from txn.base.types import PhysicalType

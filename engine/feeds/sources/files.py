@@ -26,7 +26,7 @@ from typing import Final, ParamSpec, TypeVar
 import msgspec
 
 from engine.base.server_files import Roots, ServerFile
-from engine.changes.bulk.objects import beside
+from engine.base.stored_objects import beside
 from engine.changes.bulk.portable import obstacle
 from engine.executors.spark.executor import SparkExecutor
 from engine.feeds.sources import offsets as stored

@@ -20,7 +20,7 @@ class Folder(Protocol):
     """What a source does with files. All methods but ``shown`` block.
 
     They raise SqlError for what stays wrong (58P01: it is not there any more, 42501), Temporary for what may pass.
-    ``stored``: it is in an object store, so the blocking happens in threads for these (``engine.changes.bulk.objects.beside``).
+    ``stored``: it is in an object store, so the blocking happens in threads for these (``engine.base.stored_objects.beside``).
     """
 
     stored: bool

@@ -1,7 +1,7 @@
 """The folders of FILES sources in object stores: which ones they may use, what lies in them, and what becomes of it.
 
     server_files = s3://bucket/landing?region=eu-north-1      permits, and says where the store is
-    path = 's3://bucket/landing/orders'                       the objects directly below, as for COPY (``engine.changes.bulk.objects``)
+    path = 's3://bucket/landing/orders'                       the objects directly below, as for COPY (``engine.base.stored_objects``)
 
 An object appears whole, so none is ever seen half written. It is known by its size and the time the store gives it, in whole
 seconds. Moving is copying and deleting: after a crash in between, a copy that is there already is recognised by the store's
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from engine.base.server_files import Roots, ServerFile
-from engine.changes.bulk.objects import (
+from engine.base.stored_objects import (
     StoredObject,
     exists,
     filesystem,

@@ -16,9 +16,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from engine.base.server_files import ServerFile
+from engine.base.stored_objects import beside
 from engine.catalog.physical import shard_spec
 from engine.changes.bulk.look import look, looks_at, splits_of
-from engine.changes.bulk.objects import beside
 from engine.changes.bulk.read_split import Reading, read_split, worker_env
 from engine.changes.writes.copy_rows import LoadSpec
 from engine.feeds.sources.options import Options

@@ -19,9 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from engine.base.conflicts import NOTHING_KNOWN
 from engine.base.eager import settle
-from engine.base.errors import report_of
 from engine.catalog.storage.spaces import Space
 from engine.catalog.storage.store import INDEX as CATALOG_INDEX
 from engine.catalog.storage.store import stored_key
@@ -30,6 +28,8 @@ from engine.feeds.sources import offsets as stored
 from engine.feeds.sources.changes import stage
 from engine.feeds.sources.options import Options
 from engine.feeds.sources.reader import Batch, Lag, Reader, Reread, Temporary
+from engine.session.conflicts import NOTHING_KNOWN
+from engine.session.errors import report_of
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SourceDef
 from txn.api import Transaction

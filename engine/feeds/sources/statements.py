@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.base.eager import settle
+from engine.base.stored_objects import beside
 from engine.catalog.physical import shard_spec
 from engine.catalog.storage.stored import key_of
-from engine.changes.bulk.objects import beside
 from engine.definitions.dropping.drop import drop_relations
 from engine.definitions.needs.privileges import check as check_privileges
 from engine.definitions.table.create import exists_already, new_table, target_schema

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.programs.routines.where import tell_where
+from engine.base.where import tell_where
 from pgwire.codecs.errors import DataError
 from planner import ast
 from planner.base.errors import Span, SqlError

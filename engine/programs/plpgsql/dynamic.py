@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from engine.base.rows import ReadyRows
-from engine.connection.cursors import Cursors
+from engine.base.where import tell_where, telling
 from engine.feeds.subscriptions import named
 from engine.programs.plpgsql.extra_checks import tell_extra
 from engine.programs.plpgsql.frame import Frame, check_planned, declared_columns, fails_planned, with_domains
 from engine.programs.plpgsql.parts import type_of
 from engine.programs.plpgsql.raising import shown
-from engine.programs.routines.where import tell_where, telling
+from engine.session.cursors import Cursors
 from engine.session.plans.plan import PLAN_CACHE_MAX_TEXT, Plan
 from engine.session.portal import Cursor, Outcome, Rows
 from engine.session.transaction.within import end_within

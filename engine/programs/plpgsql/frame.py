@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.base.executor import READS, ExecContext
+from engine.base.where import tell_where, telling, told
 from engine.changes.writes.returning import make_env
 from engine.definitions.needs.privileges import check as check_privileges
 from engine.executors.index.state import value_of
@@ -21,7 +22,6 @@ from engine.programs.plpgsql import parts
 from engine.programs.plpgsql.body import Body, Ready
 from engine.programs.plpgsql.extra_checks import extra_level, tell_extra
 from engine.programs.routines.inner import run_inner
-from engine.programs.routines.where import tell_where, telling, told
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Rows
 from pgwire.codecs.system import RecordValue

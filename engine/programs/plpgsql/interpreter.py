@@ -15,13 +15,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.base.where import tell_where, told
 from engine.programs.plpgsql import dynamic, parts, raising, results
 from engine.programs.plpgsql.constants import converted
 from engine.programs.plpgsql.extra_checks import extra_level
 from engine.programs.plpgsql.frame import Frame, affected
 from engine.programs.plpgsql.program import Program
 from engine.programs.plpgsql.signals import RETURN, Signal, after
-from engine.programs.routines.where import tell_where, told
 from engine.session.portal import Cursor, Rows
 from pgwire.bounded import BoundedArray, bounded
 from pgwire.codecs.array import dimensions

@@ -11,10 +11,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from engine.base.where import told
 from engine.programs.plpgsql.body import ReadyPart, value_at
 from engine.programs.plpgsql.constants import converted, placed_in_target
 from engine.programs.plpgsql.open_row import OpenRow
-from engine.programs.routines.where import told
 from engine.session.portal import Rows
 from pgwire.codecs.system import RecordValue
 from planner import ast

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.base.errors import report_of
+from engine.base.where import settled
 from engine.programs.plpgsql.frame import Frame
-from engine.programs.routines.where import settled
+from engine.session.errors import report_of
 from pgwire.codecs.domain import TUPLE_TYPES
 from pgwire.codecs.registry import text_output
 from pgwire.errors import ErrorReport

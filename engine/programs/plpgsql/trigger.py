@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from engine.changes.triggers.event import TriggerEvent
 from engine.programs.plpgsql.body import Body
-from engine.programs.plpgsql.event import TriggerEvent
 from engine.programs.plpgsql.frame import Frame
 from engine.programs.plpgsql.open_row import OpenRow
 from engine.programs.plpgsql.routine import run_frame, signature

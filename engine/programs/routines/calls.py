@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.base.eager import OnStrand, Started, eager
 from engine.base.loop.strands import Done, may_wait, wait
 from engine.base.rows import ReadyRows
+from engine.base.where import tell_where
 from engine.catalog.state import CatalogSnapshot
 from engine.programs.plpgsql.routine import call_function
-from engine.programs.routines.acting import acting_as
 from engine.programs.routines.inner import run_inner
-from engine.programs.routines.where import tell_where
+from engine.session.acting import acting_as
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command
 from pgwire.give_way import between, closed_step, end_step, openly

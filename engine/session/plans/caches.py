@@ -17,10 +17,10 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
-from engine.plans.template_slots import Template
-from engine.plans.templates import TemplateCache
 from engine.session.plans.by_text import BYTES, CHARACTERS, ENTRIES, ByText
 from engine.session.plans.plan import Plan, PlanCache
+from engine.session.plans.template_slots import Template
+from engine.session.plans.templates import TemplateCache
 
 OWN_ENTRIES = 500
 """Plans, and as many templates, that one transaction keeps for itself."""

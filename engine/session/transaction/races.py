@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from engine.changes.constraints.timing import Mark
 from engine.session.transaction.block_state import BLOCK
+from engine.session.transaction.timing import Mark
 from txn.base.errors import Cause, Deadlock, WriteConflict
 from txn.base.types import ShardId
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.catalog.storage.stored import Stored, StoredKey
-from engine.changes.constraints.timing import Mark
 from engine.session.transaction.own_rows import Written
+from engine.session.transaction.timing import Mark
 from planner.base.errors import SqlError
 from txn.api import Transaction
 

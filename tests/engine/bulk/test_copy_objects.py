@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from engine.base.server_files import roots_of
+from engine.base.stored_objects import StoredObject, all_below, found_objects, open_bytes, split_name, upload
 from engine.changes.bulk import copy_files
 from engine.changes.bulk.copy_out_objects import ObjectFolder
 from engine.changes.bulk.export_task import ExportTask, adopt
-from engine.changes.bulk.objects import StoredObject, all_below, found_objects, open_bytes, split_name, upload
 from engine.changes.bulk.write_rows import Sheet
 from pgwire.codecs import domain as d
 from pgwire.codecs.copy import CopyOptions

@@ -23,7 +23,7 @@ from engine.catalog.physical import shard_spec
 from engine.changes.bulk import load_worker
 from engine.changes.bulk.stream_task import StreamTask
 from engine.changes.bulk.worker_pool import PROCESS_BYTES, WAITING_BYTES, WorkerPool
-from engine.changes.writes.progress import CopyProgress
+from engine.session.progress import CopyProgress
 from pgwire.codecs.copy import CopyOptions
 from tests.engine.bulk.loads import INT4, TEXT, spec
 from tests.support.server import ServerProcess

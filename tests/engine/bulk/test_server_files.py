@@ -14,7 +14,7 @@ import pytest
 
 from engine.base.regular_files import NotRegularFile, open_regular
 from engine.base.server_files import file_error, found, roots_of, target
-from engine.changes.bulk.objects import open_bytes, open_parquet
+from engine.base.stored_objects import open_bytes, open_parquet
 from planner.base.errors import SqlError
 from tests.support.server import ServerProcess
 

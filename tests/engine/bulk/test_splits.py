@@ -12,7 +12,7 @@ from engine.changes.bulk import read_split, splits
 from engine.changes.bulk.read_split import make_decoder, worker_env
 from engine.changes.bulk.splits import whole
 from engine.changes.writes.copy_rows import RowLoader
-from engine.changes.writes.progress import CopyProgress
+from engine.session.progress import CopyProgress
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
 from tests.engine.bulk.loads import INT4, NUMERIC, TEXT, outcome, spec, splits_of

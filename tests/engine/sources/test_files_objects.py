@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.base.server_files import roots_of
-from engine.changes.bulk.objects import StoredObject, all_below, open_bytes, upload
+from engine.base.stored_objects import StoredObject, all_below, open_bytes, upload
 from engine.feeds.sources.files_directory import Found
 from engine.feeds.sources.files_objects import ObjectFolder
 from tests.engine.sources.support import Connection, connect, refused, rows, value, wait_for

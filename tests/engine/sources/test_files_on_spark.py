@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.changes.bulk.objects import StoredObject, all_below, upload
+from engine.base.stored_objects import StoredObject, all_below, upload
 from tests.engine.sources import support
 from tests.engine.sources.support import Connection, connect, rows, value
 from tests.engine.sources.test_files import put

@@ -74,7 +74,7 @@ def test_queries_over_more_rows_shuffle_into_more_partitions(
     found = spark.rows(sql)
     usual = live.session_for(8, makes_rows=False)
     assert usual is live.session
-    monkeypatch.setattr("engine.executors.spark.properties.PARTITION_ROWS", 1)
+    monkeypatch.setattr("engine.base.spark_properties.PARTITION_ROWS", 1)
     larger = live.session_for(8, makes_rows=False)
     assert larger is live.session_for(8, makes_rows=False)
     assert int(larger.conf.get("spark.sql.shuffle.partitions")) == 4 * live.partitions

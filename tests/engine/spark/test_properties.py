@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.base.config import Config, ConfigError, add_arguments, load
-from engine.executors.spark.properties import (
+from engine.base.spark_properties import (
     application,
     check_master,
     check_property,

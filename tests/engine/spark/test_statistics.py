@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.base.config import load
-from engine.executors.spark.properties import COST_BASED, REORDERS, application
+from engine.base.spark_properties import COST_BASED, REORDERS, application
 from engine.executors.spark.running import Running
 from engine.executors.spark.statistics import figures_of, is_wanted, with_figures
 from engine.executors.statistics.figures import ColumnSummary

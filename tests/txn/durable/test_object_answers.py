@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 import pytest
 
-from engine.base.errors import report_of
+from engine.session.errors import report_of
 from planner.catalog import Catalog
 from tests.support.durable import run
 from tests.support.stand_in_store import StandInStore, stand_in_blob

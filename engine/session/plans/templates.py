@@ -8,7 +8,7 @@ parameters replaced by the literals both trees must be equal. So ordinals (ORDER
 patterns and whatever else binding looks into never become slots, because there the trees differ; which
 type a literal has (int4, int8, numeric, text) is part of the key. Parsing by fingerprint alone would not do
 (docs/decisions/0002-templates-by-proof.md). A statement with such a literal has a template in which it stays as it is
-(``engine.plans.template_slots``).
+(``engine.session.plans.template_slots``).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from engine.plans.template_slots import Kept, Template, Trials, may_be_tried
 from engine.session.plans.by_text import ByText, TextKey
 from engine.session.plans.plan import Plan
+from engine.session.plans.template_slots import Kept, Template, Trials, may_be_tried
 from pgwire.codecs.registry import text_decoder
 from planner.facts import INT4, INT8, NUMERIC, TEXT, UNKNOWN, VARCHAR
 from planner.query import Const, Param

@@ -11,7 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from engine.base.conflicts import (
+from engine.base.lock_modes import mode_name
+from engine.base.troubles import TROUBLES
+from engine.catalog.state import CatalogSnapshot
+from engine.session.conflicts import (
     NOTHING_KNOWN,
     RETRY_HINT,
     Surroundings,
@@ -23,9 +26,6 @@ from engine.base.conflicts import (
     target_text,
     wait_lines,
 )
-from engine.base.lock_modes import mode_name
-from engine.base.troubles import TROUBLES
-from engine.catalog.state import CatalogSnapshot
 from pgwire.codecs.errors import DataError
 from pgwire.errors import BackendError, ErrorReport
 from planner.base.errors import SqlError

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from planner.base.errors import SqlError
 from planner.catalog import ConstraintDef, RelationDef
+from txn.base.types import Key
 
-if TYPE_CHECKING:
-    from engine.changes.constraints.foreign_key import Keys
-
+Canonical: TypeAlias = tuple[Any, ...]
+"""A key in the form that equal values of both columns have, whatever their types and scales (``txn.mvcc.keys``)."""
+Keys: TypeAlias = dict[Canonical, Key]
+"""Canonical keys with the values to show for them, in the order in which they were met."""
 
 Call = Callable[[], Awaitable[object]]
 Side = Literal["child", "parent", "whole table", "parent table", "unique", "exclusion", "trigger"]
