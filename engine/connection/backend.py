@@ -78,6 +78,7 @@ class Connection:
         """Serve ``session``."""
         self.db = database
         self.session = session
+        session.connection = self
         self.planning = Planning(database, session)
         self.prepared = PreparedStatements(session, self.planning)
         self.portals: dict[str, Portal] = {}
@@ -270,7 +271,7 @@ class Connection:
 
     def _described(self, prepared: Prepared) -> StatementDescription:
         plan = self.prepared.fresh_plan(prepared)
-        columns = None if plan is None else run.result_columns(self, plan)
+        columns = None if plan is None else run.result_columns(self.session, plan)
         fields = None if columns is None else field_descriptions(columns, (), plan)
         return StatementDescription(param_oids=prepared.param_oids, fields=fields)
 
@@ -285,7 +286,7 @@ class Connection:
             if cursor is not None:
                 return field_descriptions(cursor.columns, ())
             raise self._fail(SqlError("34000", f'portal "{name}" does not exist'))
-        columns = None if portal.plan is None else run.result_columns(self, portal.plan)
+        columns = None if portal.plan is None else run.result_columns(self.session, portal.plan)
         return None if columns is None else field_descriptions(columns, portal.result_formats, portal.plan)
 
     def execute(self, portal: str, max_rows: int, out: Responder) -> MaybeAwaitable[None]:
@@ -330,13 +331,13 @@ class Connection:
 
     def columns_of(self, plan: Plan) -> tuple[OutputColumn, ...] | None:
         """Return the columns of a plan's result, None where it has no rows."""
-        return run.result_columns(self, plan)
+        return run.result_columns(self.session, plan)
 
-    def cursor_of(self, name: str, out: Responder) -> Awaitable[Cursor]:
+    def cursor_of(self, name: str) -> Awaitable[Cursor]:
         """Return what FETCH and MOVE read. Raises SqlError 34000, and as ``shared_portals.cursor_of``."""
         portal = self.portals.get(name)
         if portal is not None:
-            return shared_portals.cursor_of(self, portal, out)
+            return shared_portals.cursor_of(self, portal, self.session.out)
         return self.cursors.named(name)
 
     def close_statement(self, name: str) -> MaybeAwaitable[None]:

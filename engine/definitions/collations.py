@@ -6,7 +6,7 @@ DROP COLLATION c CASCADE      columns, indexes, domains, ranges, what is divided
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import key_of
@@ -15,6 +15,7 @@ from engine.definitions.dropping.dependents import still_needed
 from engine.definitions.named_places import alter_named, schema_oid
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome
+from engine.session.session import Session
 from pgwire.give_way import openly
 from planner import statements as st
 from planner.base.errors import SqlError
@@ -22,10 +23,6 @@ from planner.catalog import RelationDef
 from planner.catalog.collations import PG_COLLATION, CollationDef
 from planner.facts import rows
 from planner.information.describe import describe_object
-
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
-    from engine.session.session import Session
 
 Params = tuple[Any, ...]
 
@@ -58,10 +55,9 @@ def _taken(catalog: CatalogSnapshot, schema: str, name: str) -> int | None:
 
 
 async def create_collation(
-    conn: Connection, plan: Plan, statement: st.CreateCollation, params: Params
+    session: Session, plan: Plan, statement: st.CreateCollation, params: Params
 ) -> Outcome:
     """CREATE COLLATION. Raises SqlError 42710, with IF NOT EXISTS a notice."""
-    session = conn.session
     taken = _taken(session.catalog, statement.schema, statement.name)
     if taken is not None:
         # of any encoding, or of the same one as a new one
@@ -87,10 +83,9 @@ async def create_collation(
 
 
 async def alter_collation(
-    conn: Connection, plan: Plan, statement: st.AlterCollation, params: Params
+    session: Session, plan: Plan, statement: st.AlterCollation, params: Params
 ) -> Outcome:
     """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42710, 42704."""
-    session = conn.session
     found = collation_of(session.catalog, statement.object)
 
     def check_free(schema: str, name: str) -> None:
@@ -104,12 +99,11 @@ async def alter_collation(
 
 
 async def drop_collation(
-    conn: Connection, plan: Plan, statement: st.DropCollation, params: Params
+    session: Session, plan: Plan, statement: st.DropCollation, params: Params
 ) -> Outcome:
     """DROP COLLATION. Raises SqlError 2BP01 where anything needs one, without CASCADE."""
     from engine.definitions.dropping.drop import notice_cascade  # which drops what drops collations
 
-    session = conn.session
     for notice in statement.missing:
         session.notice(notice)
     gone = [collation_of(session.catalog, oid) for oid in statement.objects]

@@ -13,7 +13,7 @@ refused while a column holds values of the type, which is what PostgreSQL does f
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.definitions import functions
 from engine.definitions.attribute_types import refuse_used
@@ -46,17 +46,13 @@ from planner.conversion.domain_checks import check_function
 from planner.functions.system.names import type_name
 from planner.types.domains import domain_named, plain_type
 
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
-
 Params = tuple[Any, ...]
 
 
 async def create_composite(
-    conn: Connection, plan: Plan, statement: st.CreateComposite, params: Params
+    session: Session, plan: Plan, statement: st.CreateComposite, params: Params
 ) -> Outcome:
     """CREATE TYPE ... AS (...). Raises SqlError 42710, 42P07, 42701."""
-    session = conn.session
     schema, schema_oid = await target_schema(
         session, statement.schema, "t" if statement.schema == "pg_temp" else "p"
     )
@@ -101,10 +97,9 @@ def attribute(attnum: int, spec: st.AttributeSpec) -> ColumnDef:
 
 
 async def alter_composite(
-    conn: Connection, plan: Plan, statement: st.AlterComposite, params: Params
+    session: Session, plan: Plan, statement: st.AlterComposite, params: Params
 ) -> Outcome:
     """ALTER TYPE ... ATTRIBUTE. Raises SqlError 42701, 42703, 42P16; 0A000 for changes of types that columns have."""
-    session = conn.session
     type_ = changed_type(session, statement.type)
     before = session.catalog
     tables = (*(below.table for below in statement.typed), *statement.renamed)
@@ -128,7 +123,7 @@ async def alter_composite(
         else:
             _check_domains(session, type_, action)
     for below in statement.typed:
-        await apply_actions(conn, plan, below)
+        await apply_actions(session, plan, below)
     for action in statement.actions:
         if isinstance(action, st.RenameAttribute):
             for table in statement.renamed:

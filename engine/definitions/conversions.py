@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import key_of
 from engine.definitions.named_places import alter_named, schema_oid
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome
+from engine.session.session import Session
 from pgwire.codecs.text.encodings import NAMES
 from pgwire.give_way import openly
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog.conversions import ConversionDef
-
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
-    from engine.session.session import Session
 
 Params = tuple[Any, ...]
 
@@ -32,10 +29,9 @@ def conversion_of(catalog: CatalogSnapshot, oid: int) -> ConversionDef:
 
 
 async def create_conversion(
-    conn: Connection, plan: Plan, statement: st.CreateConversion, params: Params
+    session: Session, plan: Plan, statement: st.CreateConversion, params: Params
 ) -> Outcome:
     """CREATE CONVERSION. Raises SqlError 42710 (there is one of the name, or a default one for the encodings)."""
-    session = conn.session
     if session.catalog.conversion_named(statement.schema, statement.name) is not None:
         raise SqlError("42710", f'conversion "{statement.name}" already exists')
     if statement.default:
@@ -64,10 +60,9 @@ async def create_conversion(
 
 
 async def alter_conversion(
-    conn: Connection, plan: Plan, statement: st.AlterConversion, params: Params
+    session: Session, plan: Plan, statement: st.AlterConversion, params: Params
 ) -> Outcome:
     """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42710, 42704."""
-    session = conn.session
     found = conversion_of(session.catalog, statement.object)
 
     def check_free(schema: str, name: str) -> None:
@@ -79,10 +74,9 @@ async def alter_conversion(
 
 
 async def drop_conversion(
-    conn: Connection, plan: Plan, statement: st.DropConversion, params: Params
+    session: Session, plan: Plan, statement: st.DropConversion, params: Params
 ) -> Outcome:
     """DROP CONVERSION."""
-    session = conn.session
     for notice in statement.missing:
         session.notice(notice)
     await drop_conversions(session, [conversion_of(session.catalog, oid) for oid in statement.objects])

@@ -25,7 +25,6 @@ from engine.definitions.needs.privileges import check as check_privileges
 from engine.session.large_objects import shards as large_objects
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
-from pgwire.backend import Responder
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog import AclDef, DatabaseDef, DefaultsDef
@@ -33,7 +32,6 @@ from planner.catalog.acl import memberships, reowned
 from txn.base.types import Timestamp
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 Params = tuple[Any, ...]
@@ -66,11 +64,8 @@ def _in_use(what: str, name: str, count: int) -> SqlError:
 # --- CREATE -----------------------------------------------------------------------------------------
 
 
-async def create(
-    conn: Connection, plan: Plan, statement: st.CreateDatabase, params: Params, out: Responder
-) -> Outcome:
+async def create(session: Session, plan: Plan, statement: st.CreateDatabase, params: Params) -> Outcome:
     """CREATE DATABASE. Raises SqlError 25001, 42501, 42P04, 3D000, 55006 and what ``copied`` and ``copy_rows`` raise."""
-    session = conn.session
     session.block.must_be_alone("CREATE DATABASE")
     options = dict(statement.options)
     template_name = str(options.pop("template", TEMPLATE))
@@ -134,9 +129,8 @@ def _template_for(session: Session, name: str, template_name: str) -> DatabaseDe
 # --- ALTER ------------------------------------------------------------------------------------------
 
 
-async def alter(conn: Connection, plan: Plan, statement: st.AlterDatabase, params: Params) -> Outcome:
+async def alter(session: Session, plan: Plan, statement: st.AlterDatabase, params: Params) -> Outcome:
     """ALTER DATABASE ... WITH, OWNER TO, REFRESH COLLATION VERSION. Raises SqlError 3D000, 42501, 42704; 22023 for the current one."""
-    session = conn.session
     database = _named(session, statement.name)
     if statement.refresh:  # there is no version: texts are compared by their bytes
         session.notice("version has not changed")
@@ -170,10 +164,9 @@ async def rename_database(session: Session, old: str, new: str) -> None:
 
 
 async def alter_defaults(
-    conn: Connection, plan: Plan, statement: st.AlterDefaults, params: Params
+    session: Session, plan: Plan, statement: st.AlterDefaults, params: Params
 ) -> Outcome:
     """ALTER DATABASE, ALTER ROLE ... SET | RESET. Raises SqlError 3D000, 42704, 42939, 42501, and those of SET."""
-    session = conn.session
     database = _named(session, statement.database) if statement.database else None
     role = None if statement.role is None else named_role(session, statement.role)
     if role is not None:
@@ -228,11 +221,8 @@ def _check_beginning(session: Session, name: str, value: str) -> None:
 # --- DROP -------------------------------------------------------------------------------------------
 
 
-async def drop(
-    conn: Connection, plan: Plan, statement: st.DropDatabase, params: Params, out: Responder
-) -> Outcome:
+async def drop(session: Session, plan: Plan, statement: st.DropDatabase, params: Params) -> Outcome:
     """DROP DATABASE. Raises SqlError 25001, 3D000, 42501, 42809 (a template), 55006."""
-    session = conn.session
     session.block.must_be_alone("DROP DATABASE")
     database = _may_drop(session, statement)
     if database is None:

@@ -30,15 +30,13 @@ from planner.types.facts import element_of, format_type
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
-    from engine.connection.backend import Connection
 
 Params = tuple[Any, ...]
 MAX_NAME_BYTES = 63
 
 
-async def create_domain(conn: Connection, plan: Plan, statement: st.CreateDomain, params: Params) -> Outcome:
+async def create_domain(session: Session, plan: Plan, statement: st.CreateDomain, params: Params) -> Outcome:
     """CREATE DOMAIN. Raises SqlError 42710."""
-    session = conn.session
     schema, schema_oid = await target_schema(
         session, statement.schema, "t" if statement.schema == "pg_temp" else "p"
     )
@@ -90,20 +88,18 @@ def _free_name(made: TypeDef) -> str:
 
 
 async def set_default(
-    conn: Connection, plan: Plan, statement: st.SetDomainDefault, params: Params
+    session: Session, plan: Plan, statement: st.SetDomainDefault, params: Params
 ) -> Outcome:
     """SET DEFAULT, DROP DEFAULT: rows that are there keep their values."""
-    session = conn.session
     made = changed_type(session, statement.type)
     await session.view.change([replace(made, default_sql=statement.default_sql)])
     return Command(plan.bound.tag)
 
 
 async def set_not_null(
-    conn: Connection, plan: Plan, statement: st.SetDomainNotNull, params: Params
+    session: Session, plan: Plan, statement: st.SetDomainNotNull, params: Params
 ) -> Outcome:
     """SET NOT NULL, DROP NOT NULL. Raises SqlError 23502; 0A000 where an array of the domain is stored."""
-    session = conn.session
     made = changed_type(session, statement.type)
     if statement.not_null and not made.not_null:
         for relation, column in list(_columns_of(session, made)):
@@ -112,9 +108,8 @@ async def set_not_null(
     return Command(plan.bound.tag)
 
 
-async def add_check(conn: Connection, plan: Plan, statement: st.AddDomainCheck, params: Params) -> Outcome:
+async def add_check(session: Session, plan: Plan, statement: st.AddDomainCheck, params: Params) -> Outcome:
     """ADD CHECK. Raises SqlError 42710, 23514; 0A000 where an array of the domain is stored."""
-    session = conn.session
     made = changed_type(session, statement.type)
     changed = _with_check(session, made, statement.check, validated=not statement.not_valid)
     if not statement.not_valid:
@@ -124,10 +119,9 @@ async def add_check(conn: Connection, plan: Plan, statement: st.AddDomainCheck, 
 
 
 async def validate_constraint(
-    conn: Connection, plan: Plan, statement: st.ValidateDomainConstraint, params: Params
+    session: Session, plan: Plan, statement: st.ValidateDomainConstraint, params: Params
 ) -> Outcome:
     """VALIDATE CONSTRAINT. Raises SqlError 42704, 23514."""
-    session = conn.session
     made = changed_type(session, statement.type)
     check = next((c for c in made.checks if c.name == statement.name), None)
     if check is None:
@@ -142,10 +136,9 @@ def _with_changed(made: TypeDef, check: ConstraintDef) -> TypeDef:
 
 
 async def drop_constraint(
-    conn: Connection, plan: Plan, statement: st.DropDomainConstraint, params: Params
+    session: Session, plan: Plan, statement: st.DropDomainConstraint, params: Params
 ) -> Outcome:
     """DROP CONSTRAINT [IF EXISTS]. Raises SqlError 42704."""
-    session = conn.session
     made = changed_type(session, statement.type)
     kept = tuple(c for c in made.checks if c.name != statement.name)
     if len(kept) == len(made.checks):
@@ -159,10 +152,9 @@ async def drop_constraint(
 
 
 async def rename_constraint(
-    conn: Connection, plan: Plan, statement: st.RenameDomainConstraint, params: Params
+    session: Session, plan: Plan, statement: st.RenameDomainConstraint, params: Params
 ) -> Outcome:
     """RENAME CONSTRAINT. Raises SqlError 42704, 42710."""
-    session = conn.session
     made = changed_type(session, statement.type)
     check = next((c for c in made.checks if c.name == statement.old), None)
     shown = format_type(made.oid)

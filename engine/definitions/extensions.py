@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_EXTENSION_OID, SUPERUSER_OID, CommentDef, StoredKey, key_of
@@ -31,9 +31,6 @@ from planner.catalog.relation_kinds import ROW_TYPED
 from planner.facts import ExtensionFact, ProcFact, facts
 from planner.functions.system.names import type_name
 
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
-
 Params = tuple[Any, ...]
 
 
@@ -49,13 +46,13 @@ def in_schema(catalog: CatalogSnapshot, schema: int) -> list[ExtensionDef]:
 
 
 async def create_extension(
-    conn: Connection, plan: Plan, statement: st.CreateExtension, params: Params
+    session: Session, plan: Plan, statement: st.CreateExtension, params: Params
 ) -> Outcome:
     """CREATE EXTENSION.
 
     Raises SqlError 42710, 0A000 (one that is not available), 22023 (nor in this version), 42501, 42723.
     """
-    session, name = conn.session, statement.name
+    session, name = session, statement.name
     fact = facts().extensions.get(name)
     if session.catalog.extension(name) is not None:
         if not statement.if_not_exists:
@@ -228,10 +225,9 @@ def _named(session: Session, name: str) -> ExtensionDef:
 
 
 async def alter_extension(
-    conn: Connection, plan: Plan, statement: st.AlterExtension, params: Params
+    session: Session, plan: Plan, statement: st.AlterExtension, params: Params
 ) -> Outcome:
     """ALTER EXTENSION UPDATE and SET SCHEMA. Raises SqlError 42704, 42501, 22023, 42723."""
-    session = conn.session
     extension = _named(session, statement.name)
     if not statement.schema:
         fact = facts().extensions.get(extension.name)
@@ -269,10 +265,9 @@ async def alter_extension(
 
 
 async def drop_extension(
-    conn: Connection, plan: Plan, statement: st.DropExtension, params: Params
+    session: Session, plan: Plan, statement: st.DropExtension, params: Params
 ) -> Outcome:
     """DROP EXTENSION. Raises SqlError 42704, 42501, 2BP01."""
-    session = conn.session
     targets: list[ExtensionDef] = []
     for name in dict.fromkeys(statement.names):
         if session.catalog.extension(name) is None and statement.if_exists:

@@ -46,7 +46,6 @@ from planner.catalog.foreign import (
 from planner.statements.foreign_options import changed_options, check_options
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 Params = tuple[Any, ...]
@@ -58,10 +57,9 @@ def _check_new(session: Session, class_oid: int, name: str) -> None:
 
 
 async def create_wrapper(
-    conn: Connection, plan: Plan, statement: st.CreateWrapper, params: Params
+    session: Session, plan: Plan, statement: st.CreateWrapper, params: Params
 ) -> Outcome:
     """CREATE FOREIGN DATA WRAPPER. Raises SqlError 42710, 42601 (an option that its validator does not know)."""
-    session = conn.session
     _check_new(session, PG_FOREIGN_DATA_WRAPPER, statement.name)
     openly(check_options, statement.validator, statement.options, PG_FOREIGN_DATA_WRAPPER)
     made = WrapperDef(
@@ -75,9 +73,8 @@ async def create_wrapper(
     return Command(plan.bound.tag)
 
 
-async def alter_wrapper(conn: Connection, plan: Plan, statement: st.AlterWrapper, params: Params) -> Outcome:
+async def alter_wrapper(session: Session, plan: Plan, statement: st.AlterWrapper, params: Params) -> Outcome:
     """ALTER FOREIGN DATA WRAPPER with functions or options. Raises SqlError 42704, 42710, 42601; warns 01000."""
-    session = conn.session
     found = foreign_of(session.catalog, WrapperDef, statement.wrapper)
     if statement.handler:
         session.warning(
@@ -98,9 +95,8 @@ async def alter_wrapper(conn: Connection, plan: Plan, statement: st.AlterWrapper
     return Command(plan.bound.tag)
 
 
-async def create_server(conn: Connection, plan: Plan, statement: st.CreateServer, params: Params) -> Outcome:
+async def create_server(session: Session, plan: Plan, statement: st.CreateServer, params: Params) -> Outcome:
     """CREATE SERVER. Raises SqlError 42710, 42601."""
-    session = conn.session
     if session.catalog.foreign_named(PG_FOREIGN_SERVER, statement.name) is not None:
         message = f'server "{statement.name}" already exists'
         if not statement.if_not_exists:
@@ -122,9 +118,8 @@ async def create_server(conn: Connection, plan: Plan, statement: st.CreateServer
     return Command(plan.bound.tag)
 
 
-async def alter_server(conn: Connection, plan: Plan, statement: st.AlterServer, params: Params) -> Outcome:
+async def alter_server(session: Session, plan: Plan, statement: st.AlterServer, params: Params) -> Outcome:
     """ALTER SERVER with a version or options. Raises SqlError 42704, 42710, 42601."""
-    session = conn.session
     found = foreign_of(session.catalog, ServerDef, statement.server)
     options = found.options
     if statement.changes:
@@ -151,10 +146,9 @@ def _missing(name: str, server: str) -> str:
 
 
 async def create_mapping(
-    conn: Connection, plan: Plan, statement: st.CreateUserMapping, params: Params
+    session: Session, plan: Plan, statement: st.CreateUserMapping, params: Params
 ) -> Outcome:
     """CREATE USER MAPPING. Raises SqlError 42704, 42710, 42601."""
-    session = conn.session
     role, name = _mapped(session, statement.role)
     server = foreign_of(session.catalog, ServerDef, statement.server)
     if session.catalog.foreign_named(PG_USER_MAPPING, (role, server.oid)) is not None:
@@ -172,10 +166,9 @@ async def create_mapping(
 
 
 async def alter_mapping(
-    conn: Connection, plan: Plan, statement: st.AlterUserMapping, params: Params
+    session: Session, plan: Plan, statement: st.AlterUserMapping, params: Params
 ) -> Outcome:
     """ALTER USER MAPPING. Raises SqlError 42704, 42710, 42601."""
-    session = conn.session
     role, name = _mapped(session, statement.role)
     server = foreign_of(session.catalog, ServerDef, statement.server)
     found = session.catalog.foreign_named(PG_USER_MAPPING, (role, server.oid))
@@ -188,10 +181,9 @@ async def alter_mapping(
 
 
 async def drop_mapping(
-    conn: Connection, plan: Plan, statement: st.DropUserMapping, params: Params
+    session: Session, plan: Plan, statement: st.DropUserMapping, params: Params
 ) -> Outcome:
     """DROP USER MAPPING. Raises SqlError 42704; with IF EXISTS it is a notice."""
-    session = conn.session
     try:
         role, name = _mapped(session, statement.role)
         if not statement.server:
@@ -212,9 +204,8 @@ async def drop_mapping(
 # --- names, owners, DROP --------------------------------------------------------------------------
 
 
-async def alter_foreign(conn: Connection, plan: Plan, statement: st.AlterForeign, params: Params) -> Outcome:
+async def alter_foreign(session: Session, plan: Plan, statement: st.AlterForeign, params: Params) -> Outcome:
     """RENAME TO, OWNER TO. Raises SqlError 42710, 42704, 42501 (who is to own a wrapper is no superuser)."""
-    session = conn.session
     found = session.catalog.foreign_by_oid(statement.object)
     if not isinstance(found, WrapperDef | ServerDef):
         raise Replan
@@ -240,9 +231,8 @@ async def alter_foreign(conn: Connection, plan: Plan, statement: st.AlterForeign
     return Command(plan.bound.tag)
 
 
-async def drop_foreign(conn: Connection, plan: Plan, statement: st.DropForeign, params: Params) -> Outcome:
+async def drop_foreign(session: Session, plan: Plan, statement: st.DropForeign, params: Params) -> Outcome:
     """DROP FOREIGN DATA WRAPPER and SERVER. Raises SqlError 2BP01."""
-    session = conn.session
     for notice in statement.missing:
         session.notice(notice)
     asked = [found for oid in statement.objects if (found := session.catalog.foreign_by_oid(oid)) is not None]
@@ -268,10 +258,10 @@ async def drop_objects(session: Session, asked: Sequence[ForeignDef]) -> None:
 
 
 async def import_schema(
-    conn: Connection, plan: Plan, statement: st.ImportForeignSchema, params: Params
+    session: Session, plan: Plan, statement: st.ImportForeignSchema, params: Params
 ) -> Outcome:
     """IMPORT FOREIGN SCHEMA. Raises SqlError 3F000, and 55000 where it could begin: no wrapper has a handler."""
-    catalog = conn.session.catalog
+    catalog = session.catalog
     server = foreign_of(catalog, ServerDef, statement.server)
     if catalog.schema(statement.schema) is None:
         raise SqlError("3F000", f'schema "{statement.schema}" does not exist')

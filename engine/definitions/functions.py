@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.catalog.graph import naming
 from engine.catalog.state import CatalogSnapshot
@@ -56,17 +56,13 @@ from planner.functions.system.names import type_name
 from planner.information.describe import describe_object
 from planner.information.functions import function_name
 
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
-
 Params = tuple[Any, ...]
 
 
 async def create_function(
-    conn: Connection, plan: Plan, statement: st.CreateFunction, params: Params
+    session: Session, plan: Plan, statement: st.CreateFunction, params: Params
 ) -> Outcome:
     """CREATE [OR REPLACE] FUNCTION. Raises SqlError 42723, 42P13 (what cannot be replaced), 42501."""
-    session = conn.session
     before = session.catalog
     settings = tuple(
         (name, session.setting(name) if name.lower() in statement.from_current else value)
@@ -104,10 +100,9 @@ async def create_function(
 
 
 async def create_aggregate(
-    conn: Connection, plan: Plan, statement: st.CreateAggregate, params: Params
+    session: Session, plan: Plan, statement: st.CreateAggregate, params: Params
 ) -> Outcome:
     """CREATE [OR REPLACE] AGGREGATE. Raises what is wrong with it; SqlError 42723, 42P13 and 42809 (what cannot be replaced)."""
-    session = conn.session
     for warning in statement.warnings:
         session.notice(warning, severity="WARNING", sqlstate="42601")
     if statement.function is None:
@@ -218,10 +213,9 @@ def _existing(session: Session, oid: int) -> FunctionDef:
 
 
 async def alter_function(
-    conn: Connection, plan: Plan, statement: st.AlterFunction, params: Params
+    session: Session, plan: Plan, statement: st.AlterFunction, params: Params
 ) -> Outcome:
     """RENAME TO, SET SCHEMA, OWNER TO, and options. Raises SqlError 42723."""
-    session = conn.session
     function = _existing(session, statement.function)
     changed: list[Stored] = []
     if statement.owner is not None:
@@ -407,9 +401,8 @@ def words_of(session: Session, key: Any) -> str:
     return described_any(session, relation)
 
 
-async def drop_function(conn: Connection, plan: Plan, statement: st.DropFunction, params: Params) -> Outcome:
+async def drop_function(session: Session, plan: Plan, statement: st.DropFunction, params: Params) -> Outcome:
     """DROP FUNCTION. Raises SqlError 2BP01."""
-    session = conn.session
     for notice in spaced(statement.missing):
         session.notice(notice)
     targets = [_existing(session, oid) for oid in spaced(statement.functions)]

@@ -66,7 +66,6 @@ from txn.base.types import StoredRow
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 
@@ -146,13 +145,12 @@ class _Object:
             self.whole = self.items = database_acl(catalog, target.oid)
 
 
-async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: tuple[Any, ...]) -> Outcome:
+async def run_grant(session: Session, plan: Plan, statement: st.Grant, params: tuple[Any, ...]) -> Outcome:
     """GRANT or REVOKE of privileges.
 
     Raises SqlError 42501 without any right to grant, 2BP01, 0LP01, 42704, 0A000 (GRANTED BY somebody else). Warns 01007 and
     01006 where the right is only to a part.
     """
-    session = conn.session
     me = named_role(session, "current_user")
     if statement.grantor is not None and named_role(session, statement.grantor).oid != me.oid:
         raise SqlError("0A000", "grantor must be current user")

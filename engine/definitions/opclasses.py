@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import Stored, StoredKey, key_of
@@ -19,6 +19,7 @@ from engine.definitions.dropping.dependents import still_needed
 from engine.definitions.named_places import alter_named, schema_oid
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome
+from engine.session.session import Session
 from pgwire.give_way import openly, paced, paced_iter
 from planner import statements as st
 from planner.base.errors import SqlError
@@ -36,10 +37,6 @@ from planner.catalog.opclasses import (
 from planner.facts import rows
 from planner.information.describe import describe_object
 from planner.types.facts import format_type
-
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
-    from engine.session.session import Session
 
 Params = tuple[Any, ...]
 
@@ -83,18 +80,16 @@ def _new_family(session: Session, schema: str, name: str, method: str) -> Operat
 
 
 async def create_family(
-    conn: Connection, plan: Plan, statement: st.CreateOpfamily, params: Params
+    session: Session, plan: Plan, statement: st.CreateOpfamily, params: Params
 ) -> Outcome:
     """CREATE OPERATOR FAMILY. Raises SqlError 42710."""
-    session = conn.session
     _check_new(session, PG_OPFAMILY, statement.method, statement.schema, statement.name)
     await session.view.change([_new_family(session, statement.schema, statement.name, statement.method)])
     return Command(plan.bound.tag)
 
 
-async def create_class(conn: Connection, plan: Plan, statement: st.CreateOpclass, params: Params) -> Outcome:
+async def create_class(session: Session, plan: Plan, statement: st.CreateOpclass, params: Params) -> Outcome:
     """CREATE OPERATOR CLASS. Raises SqlError 42710 (there is one, there is a default one, a member is there)."""
-    session = conn.session
     await session.db.oids_ready(len(statement.members) + 2)
     catalog, method = session.catalog, statement.method
     _check_new(session, PG_OPCLASS, method, statement.schema, statement.name)
@@ -210,10 +205,9 @@ def _shown(place: tuple[bool, int, int, int]) -> str:
 
 
 async def change_family(
-    conn: Connection, plan: Plan, statement: st.ChangeOpfamily, params: Params
+    session: Session, plan: Plan, statement: st.ChangeOpfamily, params: Params
 ) -> Outcome:
     """ALTER OPERATOR FAMILY ... ADD and DROP. Raises SqlError 42710, 42704."""
-    session = conn.session
     await session.db.oids_ready(len(statement.members))
     family = family_of(session.catalog, statement.family)
     changed = openly(_with_members, session, family, statement.members)
@@ -238,9 +232,8 @@ def _part_of_class(session: Session, member: FamilyMember) -> SqlError:
     )
 
 
-async def alter_opclass(conn: Connection, plan: Plan, statement: st.AlterOpclass, params: Params) -> Outcome:
+async def alter_opclass(session: Session, plan: Plan, statement: st.AlterOpclass, params: Params) -> Outcome:
     """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42710, 42704."""
-    session = conn.session
     found = opclass_of(session.catalog, statement.object)
 
     def check_free(schema: str, name: str) -> None:
@@ -254,13 +247,12 @@ async def alter_opclass(conn: Connection, plan: Plan, statement: st.AlterOpclass
     return Command(plan.bound.tag)
 
 
-async def drop_opclass(conn: Connection, plan: Plan, statement: st.DropOpclass, params: Params) -> Outcome:
+async def drop_opclass(session: Session, plan: Plan, statement: st.DropOpclass, params: Params) -> Outcome:
     """DROP OPERATOR CLASS and FAMILY: what is of them goes along. Raises SqlError 2BP01 where a table is divided by it."""
     from engine.definitions.dropping.drop import (
         notice_cascade,  # which drops functions, and these drop classes
     )
 
-    session = conn.session
     if statement.notice:
         session.notice(statement.notice)
         return Command(plan.bound.tag)

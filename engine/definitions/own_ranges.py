@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.catalog.type_names import array_name
 from engine.definitions.table.create import target_schema
@@ -10,20 +10,17 @@ from engine.definitions.type_names import check_free, make_room
 from engine.definitions.types import new_type
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
+from engine.session.session import Session
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind.define.own_range import default_multirange_name
 from planner.catalog import RANGE_CONSTRUCTORS
 
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
-
 
 async def create_range(
-    conn: Connection, plan: Plan, statement: st.CreateRange, params: tuple[Any, ...]
+    session: Session, plan: Plan, statement: st.CreateRange, params: tuple[Any, ...]
 ) -> Outcome:
     """CREATE TYPE ... AS RANGE. Raises SqlError 42710 where one of the names is taken."""
-    session = conn.session
     schema, schema_oid = await target_schema(
         session, statement.schema, "t" if statement.schema == "pg_temp" else "p"
     )

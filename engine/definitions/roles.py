@@ -56,7 +56,6 @@ from planner.textsearch.names import SEARCH_NAMES
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 _OWNED = {kind: facts.word for kind, facts in RELATION_KINDS.items() if kind not in ("c", "i")}
@@ -77,10 +76,9 @@ _PLAIN = frozenset(
 
 
 async def run_role(
-    conn: Connection, plan: Plan, statement: RoleStatement, params: tuple[Any, ...]
+    session: Session, plan: Plan, statement: RoleStatement, params: tuple[Any, ...]
 ) -> Outcome:
     """Run a role statement."""
-    session = conn.session
     if statement.action == "create":
         await _create(session, statement)
     elif statement.action == "alter":

@@ -28,7 +28,6 @@ from planner.facts import BOOL, INT8
 from planner.types import SqlType
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 _COLUMNS = tuple(
@@ -38,12 +37,11 @@ _COLUMNS = tuple(
 
 
 async def create_sequence(
-    conn: Connection, plan: Plan, statement: st.CreateSequence, params: tuple[Any, ...]
+    session: Session, plan: Plan, statement: st.CreateSequence, params: tuple[Any, ...]
 ) -> Outcome:
     """CREATE SEQUENCE. Raises SqlError 42P07, 55000 (schema or owner of the owning table differ)."""
     from engine.definitions.table.create import exists_already, target_schema
 
-    session = conn.session
     schema, schema_oid = await target_schema(session, statement.schema, statement.persistence)
     if exists_already(session, schema, statement.name, statement.if_not_exists):
         return Command("CREATE SEQUENCE")
@@ -91,10 +89,9 @@ def _owned(session: Session, sequence: RelationDef, column: tuple[int, int] | No
 
 
 async def alter_sequence(
-    conn: Connection, plan: Plan, statement: st.AlterSequence, params: tuple[Any, ...]
+    session: Session, plan: Plan, statement: st.AlterSequence, params: tuple[Any, ...]
 ) -> Outcome:
     """ALTER SEQUENCE. Raises SqlError 22023 where it stands outside of its new bounds, 55000."""
-    session = conn.session
     relation = session.catalog.relation_by_oid(statement.sequence)
     if relation is None:
         raise SqlError("42P01", f"relation with oid {statement.sequence} does not exist")

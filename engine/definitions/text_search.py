@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_TS_CONFIG_OID, PG_TS_DICT_OID, StoredKey, key_of
@@ -34,9 +34,6 @@ from planner.catalog import ConfigurationDef, DictionaryDef, TextSearchDef
 from planner.facts import REGCONFIG, REGDICTIONARY
 from planner.functions.values.reg import search_object_name
 from planner.textsearch.names import SEARCH_NAMES, by_oid
-
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
 
 Params = tuple[Any, ...]
 
@@ -71,10 +68,9 @@ def check_new(session: Session, named_by: int, schema: str, name: str) -> None:
 
 
 async def create_configuration(
-    conn: Connection, plan: Plan, statement: st.CreateConfiguration, params: Params
+    session: Session, plan: Plan, statement: st.CreateConfiguration, params: Params
 ) -> Outcome:
     """CREATE TEXT SEARCH CONFIGURATION. Raises SqlError 23505."""
-    session = conn.session
     check_new(session, REGCONFIG, statement.schema, statement.name)
     maps: tuple[tuple[int, tuple[int, ...]], ...] = ()
     if statement.copy:
@@ -95,10 +91,9 @@ async def create_configuration(
 
 
 async def create_dictionary(
-    conn: Connection, plan: Plan, statement: st.CreateDictionary, params: Params
+    session: Session, plan: Plan, statement: st.CreateDictionary, params: Params
 ) -> Outcome:
     """CREATE TEXT SEARCH DICTIONARY. Raises SqlError 23505."""
-    session = conn.session
     check_new(session, REGDICTIONARY, statement.schema, statement.name)
     made = DictionaryDef(
         oid=session.db.allocate_oids(1),
@@ -124,9 +119,8 @@ def _changed(session: Session, oid: int, verb: str) -> TextSearchDef:
     raise Replan
 
 
-async def alter_mapping(conn: Connection, plan: Plan, statement: st.AlterMapping, params: Params) -> Outcome:
+async def alter_mapping(session: Session, plan: Plan, statement: st.AlterMapping, params: Params) -> Outcome:
     """ALTER TEXT SEARCH CONFIGURATION ... MAPPING. Raises SqlError 42704, 23505, 0A000 for PostgreSQL's own."""
-    session = conn.session
     found = _changed(session, statement.configuration, "ALTER")
     assert isinstance(found, ConfigurationDef)
     maps = dict(found.maps)
@@ -176,10 +170,9 @@ def _drop_maps(session: Session, maps: Maps, statement: st.AlterMapping) -> None
 
 
 async def alter_dictionary(
-    conn: Connection, plan: Plan, statement: st.AlterDictionary, params: Params
+    session: Session, plan: Plan, statement: st.AlterDictionary, params: Params
 ) -> Outcome:
     """ALTER TEXT SEARCH DICTIONARY with options. Raises SqlError 22023, 42601, 42704, F0000, 0A000."""
-    session = conn.session
     found = _changed(session, statement.dictionary, "ALTER")
     assert isinstance(found, DictionaryDef)
     await session.view.change([changed_options(found, statement.changes)])
@@ -187,10 +180,9 @@ async def alter_dictionary(
 
 
 async def alter_text_search(
-    conn: Connection, plan: Plan, statement: st.AlterTextSearch, params: Params
+    session: Session, plan: Plan, statement: st.AlterTextSearch, params: Params
 ) -> Outcome:
     """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42710, 0A000 for PostgreSQL's own."""
-    session = conn.session
     found = _changed(session, statement.object, "ALTER")
     await alter_named(session, found, statement, partial(check_free, session.catalog, found))
     return Command(plan.bound.tag)
@@ -207,10 +199,9 @@ def check_free(catalog: CatalogSnapshot, item: TextSearchDef, schema: str, name:
 
 
 async def drop_text_search(
-    conn: Connection, plan: Plan, statement: st.DropTextSearch, params: Params
+    session: Session, plan: Plan, statement: st.DropTextSearch, params: Params
 ) -> Outcome:
     """DROP TEXT SEARCH CONFIGURATION and DICTIONARY. Raises SqlError 2BP01, 0A000 for some of PostgreSQL's own."""
-    session = conn.session
     for notice in statement.missing:
         session.notice(notice)
     targets = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.base.eager import settle
 from engine.changes.triggers.dependencies import comments_of, trigger_words, without_triggers
@@ -17,24 +17,20 @@ from engine.definitions.dropping.drop import table_of
 from engine.definitions.table.partitions import inherit_below
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
+from engine.session.session import Session
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef
 from planner.catalog.trigger import TriggerDef
 from txn.base.types import ShardId
 
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
-    from engine.session.session import Session
-
 Params = tuple[Any, ...]
 
 
 async def create_trigger(
-    conn: Connection, plan: Plan, statement: st.CreateTrigger, params: Params
+    session: Session, plan: Plan, statement: st.CreateTrigger, params: Params
 ) -> Outcome:
     """CREATE [OR REPLACE] [CONSTRAINT] TRIGGER. Raises SqlError 42710."""
-    session = conn.session
     table = table_of(session, statement.table)
     made = statement.trigger
     old = next((trigger for trigger in table.triggers if trigger.name == made.name), None)
@@ -72,10 +68,9 @@ async def create_trigger(
 
 
 async def rename_trigger(
-    conn: Connection, plan: Plan, statement: st.RenameTrigger, params: Params
+    session: Session, plan: Plan, statement: st.RenameTrigger, params: Params
 ) -> Outcome:
     """ALTER TRIGGER ... RENAME TO. Raises SqlError 42704, 42710."""
-    session = conn.session
     table = table_of(session, statement.table)
     old = trigger_of(table, statement.name)
     if old.parent:
@@ -122,9 +117,8 @@ async def _drop_namesakes(session: Session, table: RelationDef, name: str) -> No
         await _drop_namesakes(session, table_of(session, child.oid), name)
 
 
-async def drop_trigger(conn: Connection, plan: Plan, statement: st.DropTrigger, params: Params) -> Outcome:
+async def drop_trigger(session: Session, plan: Plan, statement: st.DropTrigger, params: Params) -> Outcome:
     """DROP TRIGGER. Raises SqlError 42704."""
-    session = conn.session
     table = table_of(session, statement.table)
     found = trigger_of(table, statement.name)
     if found.parent:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_TYPE_OID, Stored, StoredKey, key_of, row_array_oid, row_type_oid
@@ -63,16 +63,12 @@ from planner.functions.values.reg import quote_ident
 from planner.partitions.bounds import descendants
 from planner.types.facts import FIRST_USER_OID
 
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
-
 Params = tuple[Any, ...]
 MAX_RANK: Final = 2**63 - 1
 
 
-async def create_enum(conn: Connection, plan: Plan, statement: st.CreateEnum, params: Params) -> Outcome:
+async def create_enum(session: Session, plan: Plan, statement: st.CreateEnum, params: Params) -> Outcome:
     """CREATE TYPE ... AS ENUM. Raises SqlError 42710; 23505 for the same label twice."""
-    session = conn.session
     schema, schema_oid = await target_schema(
         session, statement.schema, "t" if statement.schema == "pg_temp" else "p"
     )
@@ -159,9 +155,8 @@ def changed_type(session: Session, oid: int) -> TypeDef:
     return found
 
 
-async def add_enum_value(conn: Connection, plan: Plan, statement: st.AddEnumValue, params: Params) -> Outcome:
+async def add_enum_value(session: Session, plan: Plan, statement: st.AddEnumValue, params: Params) -> Outcome:
     """ALTER TYPE ... ADD VALUE. Raises SqlError 42710, 22023; 54000 where no rank is left between two labels."""
-    session = conn.session
     type_ = changed_type(session, statement.type)
     if any(label.label == statement.label for label in spaced(type_.labels)):
         if not statement.if_not_exists:
@@ -206,10 +201,9 @@ def _label_at(type_: TypeDef, label: str) -> int:
 
 
 async def rename_enum_value(
-    conn: Connection, plan: Plan, statement: st.RenameEnumValue, params: Params
+    session: Session, plan: Plan, statement: st.RenameEnumValue, params: Params
 ) -> Outcome:
     """ALTER TYPE ... RENAME VALUE. Raises SqlError 22023, 42710."""
-    session = conn.session
     type_ = changed_type(session, statement.type)
     at = _label_at(type_, statement.old)
     if any(label.label == statement.new for label in spaced(type_.labels)):
@@ -221,9 +215,8 @@ async def rename_enum_value(
     return Command("ALTER TYPE")
 
 
-async def alter_type(conn: Connection, plan: Plan, statement: st.AlterType, params: Params) -> Outcome:
+async def alter_type(session: Session, plan: Plan, statement: st.AlterType, params: Params) -> Outcome:
     """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42710."""
-    session = conn.session
     type_ = changed_type(session, statement.type)
     changed: list[Stored] = []
     if statement.owner is not None:
@@ -371,9 +364,8 @@ def row_dependencies(
     return found, words
 
 
-async def drop_type(conn: Connection, plan: Plan, statement: st.DropType, params: Params) -> Outcome:
+async def drop_type(session: Session, plan: Plan, statement: st.DropType, params: Params) -> Outcome:
     """DROP TYPE. Raises SqlError 42704, 3F000, 2BP01."""
-    session = conn.session
     targets: dict[int, TypeDef] = {}
     for schema, name in spaced(statement.names):
         await session.cancelled.turn()  # there may be thousands

@@ -57,6 +57,7 @@ from planner.textsearch.names import find_named
 
 if TYPE_CHECKING:
     from engine.changes.writes.parts import Parts
+    from engine.connection.backend import Connection
     from engine.server.database import Database
     from engine.session.cursors import Cursors
     from engine.session.plans.plan import Plan
@@ -124,6 +125,7 @@ class Session:
         self.system = SystemView(self)
         self._demands = SessionDemands(self)
         self.channels = SessionChannels(self)
+        self.connection: Connection  # what it is of; it says so itself
         self.cursors: Cursors | None = None  # of its connection
         self.log: StatementLog | None = None  # of its connection
         self.cancelled = CancelFlag()

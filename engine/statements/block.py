@@ -14,47 +14,43 @@ from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from engine.session.transaction import snapshots, time_travel
 from engine.session.transaction.block_state import FAILED, IDLE, IMPLICIT
-from pgwire.backend import Responder
 from planner import statements as st
 from planner.base.errors import SqlError
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 
 async def transaction(
-    conn: Connection, plan: Plan, statement: st.Transaction, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.Transaction, params: tuple[Any, ...]
 ) -> Outcome:
     """BEGIN, COMMIT, ROLLBACK and savepoints. Raises SqlError 25P01, 25P02, 3B001, 25001, and what a commit raises."""
-    session = conn.session
     action = statement.action
     if action == "begin":
         if plan.as_of is not None:
-            return await _begin_in_past(conn, plan, statement)
+            return await _begin_in_past(session, plan, statement)
         session.block.begin(statement)
         return Command(plan.bound.tag)
     if action in ("commit", "rollback"):
-        return await _end_block(conn, statement)
+        return await _end_block(session, statement)
     if session.block.state in (IDLE, IMPLICIT):
         name = {"savepoint": "SAVEPOINT", "release": "RELEASE SAVEPOINT"}.get(action, "ROLLBACK TO SAVEPOINT")
         raise SqlError("25P01", f"{name} can only be used in transaction blocks")
     if action == "rollback_to":
         depth = await session.block.rollback_to(statement.name)
-        conn.cursors.rolled_back_to(depth)
+        session.connection.cursors.rolled_back_to(depth)
         return Command("ROLLBACK")
     if session.block.state is FAILED:
         raise SqlError("25P02", IN_FAILED_BLOCK)
     if action == "savepoint":
         session.block.savepoint(statement.name)
         return Command("SAVEPOINT")
-    conn.cursors.released(session.block.release(statement.name))
+    session.connection.cursors.released(session.block.release(statement.name))
     return Command("RELEASE")
 
 
-async def _begin_in_past(conn: Connection, plan: Plan, statement: st.Transaction) -> Outcome:
+async def _begin_in_past(session: Session, plan: Plan, statement: st.Transaction) -> Outcome:
     """BEGIN AS OF SYSTEM TIME: the block's transaction begins at once, and only reads."""
-    session = conn.session
     if session.block.txn is not None or session.block.state is not IDLE:
         raise SqlError(
             "25001", "BEGIN AS OF SYSTEM TIME must be called before any query", span=plan.as_of.span
@@ -69,8 +65,7 @@ async def _begin_in_past(conn: Connection, plan: Plan, statement: st.Transaction
     return Command(plan.bound.tag)
 
 
-async def _end_block(conn: Connection, statement: st.Transaction) -> Outcome:
-    session = conn.session
+async def _end_block(session: Session, statement: st.Transaction) -> Outcome:
     if statement.chain and session.block.state in (IDLE, IMPLICIT):
         verb = "COMMIT" if statement.action == "commit" else "ROLLBACK"
         raise SqlError("25P01", f"{verb} AND CHAIN can only be used in transaction blocks")
@@ -80,17 +75,17 @@ async def _end_block(conn: Connection, statement: st.Transaction) -> Outcome:
     committing = statement.action == "commit" and session.block.state is not FAILED
     if committing:
         try:
-            await conn.cursors.materialise_held()
-            if conn.cursors.many:
-                await conn.cursors.close_ending(True)
+            await session.connection.cursors.materialise_held()
+            if session.connection.cursors.many:
+                await session.connection.cursors.close_ending(True)
         except BaseException:  # the commit has failed, and leaves the block as any other
             session.block.rollback()
             raise
         await session.block.commit()
     else:
         try:
-            if conn.cursors.many:
-                await conn.cursors.close_ending(False)
+            if session.connection.cursors.many:
+                await session.connection.cursors.close_ending(False)
         finally:
             session.block.rollback()
     if statement.chain:
@@ -106,10 +101,9 @@ async def _end_block(conn: Connection, statement: st.Transaction) -> Outcome:
 
 
 async def set_transaction(
-    conn: Connection, plan: Plan, statement: st.SetTransaction, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.SetTransaction, params: tuple[Any, ...]
 ) -> Outcome:
     """SET TRANSACTION, also with a snapshot or AS OF SYSTEM TIME. Raises SqlError 25001, 22023, 0A000."""
-    session = conn.session
     if statement.snapshot is not None:
         snapshots.import_(session, statement.snapshot)
         return Command("SET")
@@ -142,9 +136,9 @@ async def set_transaction(
     return Command("SET")
 
 
-async def set_mode(conn: Connection, name: str, value: str | None) -> Outcome:
+async def set_mode(session: Session, name: str, value: str | None) -> Outcome:
     """SET transaction_isolation and its kin; None: as the default says. Raises SqlError 22023, 25001."""
-    change_mode(conn.session, name, value)
+    change_mode(session, name, value)
     return Command("SET")
 
 
@@ -164,10 +158,9 @@ def change_mode(session: Session, name: str, value: str | None) -> str:
 
 
 async def set_constraints(
-    conn: Connection, plan: Plan, statement: st.SetConstraints, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.SetConstraints, params: tuple[Any, ...]
 ) -> Outcome:
     """SET CONSTRAINTS. Raises SqlError 42704, 42809, 3F000, and what checks that are made at once find."""
-    session = conn.session
     if session.block.is_alone:
         session.warning("SET CONSTRAINTS can only be used in transaction blocks", "25P01")
     elif not session.block.in_block:

@@ -72,7 +72,6 @@ from txn.base.types import Row, ShardId
 from txn.persist.blobs.object_url import is_object_url
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 BULK_ROWS = 20_000
@@ -82,26 +81,22 @@ FILE_CHUNK_BYTES = 1 << 20
 TRANSCODED_BYTES = 16 << 10  # put into UTF8 at once: a millisecond or two for an encoding of several bytes
 
 
-async def run_copy(
-    conn: Connection, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def run_copy(session: Session, plan: Plan, statement: Copy, params: tuple[Any, ...]) -> Outcome:
     """Run COPY FROM or COPY TO."""
     table = 0 if statement.table is None or statement.query is not None else statement.table
-    conn.session.copying = CopyProgress(
+    session.copying = CopyProgress(
         "COPY FROM" if statement.is_from else "COPY TO",
         table,
         "PIPE" if statement.filename is None else "FILE",
     )
     telling: asyncio.Task[None] | None = None
-    interval_ms = conn.session.settings.integer("copy_progress_interval")
+    interval_ms = session.settings.integer("copy_progress_interval")
     if statement.filename is not None and interval_ms:
-        telling = asyncio.create_task(
-            _tell(conn.session, conn.session.copying, statement.filename, interval_ms)
-        )
+        telling = asyncio.create_task(_tell(session, session.copying, statement.filename, interval_ms))
     try:
-        return await _run(conn, plan, statement, params, out)
+        return await _run(session, plan, statement, params)
     finally:
-        conn.session.copying = None
+        session.copying = None
         if telling is not None:
             telling.cancel()
 
@@ -113,24 +108,22 @@ async def _tell(session: Session, progress: CopyProgress, name: str, interval_ms
         session.notice(progress.notice(f'"{name}"'))
 
 
-async def _run(
-    conn: Connection, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def _run(session: Session, plan: Plan, statement: Copy, params: tuple[Any, ...]) -> Outcome:
     if statement.subscribe is not None:
-        only_outside_transaction(conn.session)
-        conn.interrupts.goes_on()
-        source = await open_source(conn.session, plan, statement.subscribe, params)
-        return await _send(conn.session, statement, stream(source, statement.subscribe), out)
+        only_outside_transaction(session)
+        session.connection.interrupts.goes_on()
+        source = await open_source(session, plan, statement.subscribe, params)
+        return await _send(session, statement, stream(source, statement.subscribe))
     if statement.wrong is not None:
         raise statement.wrong.copy()
     options = statement.options["codec"]
     assert isinstance(options, CopyOptions)
     if options.encoding is not None and not at_hand(options.encoding):
         await asyncio.to_thread(encoding, options.encoding)
-    conn.session.block.ensure_txn().next_statement()
+    session.block.ensure_txn().next_statement()
     if statement.is_from:
-        return await _copy_from(conn.session, plan, statement, params, out)
-    return await _copy_to(conn.session, plan, statement, params, out)
+        return await _copy_from(session, plan, statement, params)
+    return await _copy_to(session, plan, statement, params)
 
 
 def _freeze_fault(session: Session, statement: Copy) -> SqlError | None:
@@ -217,9 +210,7 @@ def _next_line(table: str, decoder: CopyDecoder) -> str | None:
     return None if line is None else copy_context(table, line)
 
 
-async def _copy_from(
-    session: Session, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def _copy_from(session: Session, plan: Plan, statement: Copy, params: tuple[Any, ...]) -> Outcome:
     shard = ShardId(statement.table)
     relation = session.catalog.relation_by_oid(statement.table)
     await session.view.start_write(plan, [shard] if relation is None or relation.stored else [])
@@ -259,7 +250,7 @@ async def _copy_from(
         loader.finishes, loader.texts = False, []
     decoder = make_decoder(spec)
     where = functools.partial(_next_line, relation.name, decoder)
-    chunks = _chunks(statement, loader.options, out, progress, file, where, fault)
+    chunks = _chunks(statement, loader.options, session.out, progress, file, where, fault)
     tape = Tape(chunks, pool_for(session, spec) if bulk else None)
     utf8 = tape if spec.encoding == "UTF8" else _in_utf8(tape, spec.encoding, where)
     load = BulkLoad(loader, decoder, utf8)
@@ -329,12 +320,10 @@ async def _insert_each(
 # --- TO -----------------------------------------------------------------------------------------
 
 
-async def _copy_to(
-    session: Session, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def _copy_to(session: Session, plan: Plan, statement: Copy, params: tuple[Any, ...]) -> Outcome:
     if statement.change is not None:
         changed = await run_inner(session, plan, statement.change, params)
-        return await _send(session, statement, changed.result, out)
+        return await _send(session, statement, changed.result)
     query = statement.query
     if query is None:
         relation = session.catalog.relation_by_oid(statement.table)
@@ -350,7 +339,7 @@ async def _copy_to(
     if plan.locking:  # nothing is sent before all rows are locked: until then the statement can run again
         result = ReadyRows(query.columns, await collect(session, result))
     session.view.use(plan)
-    return await _send(session, statement, result, out)
+    return await _send(session, statement, result)
 
 
 async def _by_executors(
@@ -393,7 +382,7 @@ async def _folder_of_executors(name: str, roots: Roots) -> AsyncIterator[Folder]
             yield LocalFolder(path)
 
 
-async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream, out: Responder) -> Outcome:
+async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream) -> Outcome:
     """Send a result to the client or to a file."""
     if statement.wrong is not None:
         raise statement.wrong.copy()
@@ -424,6 +413,7 @@ async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream
         rows = session.db.arrow_rows(part.arrow, columns) if part.rows is None else part.rows
         return long_encoder(rows[0])
 
+    out = session.out
     try:
         binary = int(options.format == "binary")
         out.copy_out(binary, [binary] * len(columns))

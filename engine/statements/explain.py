@@ -32,7 +32,6 @@ from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Rows
 from engine.session.transaction import time_travel
 from engine.statements import run as runner
-from pgwire.backend import Responder
 from pgwire.give_way import openly
 from planner import query as q
 from planner import statements as st
@@ -43,7 +42,6 @@ from planner.rules.route import Route
 from planner.types import SqlType
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 _TEXT, _JSON = 25, 114
@@ -213,14 +211,11 @@ def _tree(session: Session, parts: list[_Part], texts: Texts, facts: dict[str, A
     return root
 
 
-async def _run(
-    conn: Connection, inner: Plan, params: tuple[Any, ...], out: Responder, facts: dict[str, Any]
-) -> Measured:
+async def _run(session: Session, inner: Plan, params: tuple[Any, ...], facts: dict[str, Any]) -> Measured:
     """Run the statement, throw away what it returns, and return what was measured of the whole."""
-    session = conn.session
     measured = Measured(loops=1)
     started = session.clock_time_us()
-    result = await runner.run(conn, inner, params, out)
+    result = await runner.run(session, inner, params)
     if isinstance(result, Rows):
         measured.rows = len(await collect(session, result.result))
     elif isinstance(result, Command):
@@ -230,10 +225,9 @@ async def _run(
 
 
 async def run_explain(
-    conn: Connection, plan: Plan, statement: st.Explain, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.Explain, params: tuple[Any, ...]
 ) -> Outcome:
     """Run EXPLAIN [ANALYZE]. Buffers and WAL are PostgreSQL's own: their counters are zero (docs/reference/sql/explain.md)."""
-    session = conn.session
     options = {
         name: value if name == "format" else value == "on" for name, value in statement.options.items()
     }
@@ -244,7 +238,7 @@ async def run_explain(
     inner = openly(Plan, body, session.catalog)
     if isinstance(body.statement, st.ExecutePrepared):
         check_privileges(session, inner)
-        prepared, params = conn.prepared.to_execute(inner, body.statement, params)
+        prepared, params = session.connection.prepared.to_execute(inner, body.statement, params)
         if prepared.as_of is not None:
             raise not_supported("EXPLAIN EXECUTE of a statement AS OF SYSTEM TIME")
         check_privileges(session, prepared)
@@ -270,7 +264,7 @@ async def run_explain(
             await beside(compile_ahead, own, session.db.executors["index"], session.catalog)
     parts = _choose(session, inner, params, measure=analyze)
     planned = (session.clock_time_us() - started) / 1000
-    whole = await _run(conn, inner, params, out, facts) if analyze else None
+    whole = await _run(session, inner, params, facts) if analyze else None
     sizes = _sizes(session, parts)
     estimator = Estimator(session.catalog.relation_by_oid, lambda oid: sizes.get(oid, 0)) if costs else None
     texts = Texts(session, estimator, verbose=bool(options.get("verbose")))

@@ -23,7 +23,6 @@ from engine.definitions.table.tuning import tune
 from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
-from pgwire.backend import Responder
 from pgwire.give_way import spaced
 from planner import statements as st
 from planner.base.errors import SqlError
@@ -32,17 +31,15 @@ from txn.base.types import ShardId
 from txn.inspect import shard_facts
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.executors.statistics.extended import ExtendedRecord
     from engine.session.session import Session
     from planner.catalog import IndexDef, RelationDef
 
 
 async def maintain(
-    conn: Connection, plan: Plan, statement: st.Maintenance, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.Maintenance, params: tuple[Any, ...]
 ) -> Outcome:
     """Run one. What it may not or cannot work on is skipped with a WARNING. Raises SqlError 25001 (in a block)."""
-    session = conn.session
     if statement.alone:
         session.block.must_be_alone(statement.alone)
     if statement.what == "reindex":

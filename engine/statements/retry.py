@@ -83,7 +83,7 @@ async def run_with_retries(
     while True:
         block.optimistic = hopeful and retries < OPTIMISTIC_TRIES
         try:
-            outcome = await run.run(conn, plan, params, out)
+            outcome = await run.run(session, plan, params)
             if (
                 out.rests and not conn.db.leading()
             ):  # it has waited: a cancel ends this, but not what is kept back (pgwire)

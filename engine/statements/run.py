@@ -61,7 +61,6 @@ from engine.statements import explain as explained
 from engine.statements import session as session_statements
 from engine.statements.lock_table import lock_table, waiting
 from engine.statements.maintenance import maintain
-from pgwire.backend import Responder
 from pgwire.give_way import openly
 from planner import query as q
 from planner import statements as st
@@ -72,13 +71,12 @@ from txn.api import Transaction
 from txn.base.types import ShardId
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
-Handler = Callable[["Connection", Plan, Any, tuple[Any, ...], Responder], Awaitable[Outcome]]
+Handler = Callable[["Session", Plan, Any, tuple[Any, ...]], Awaitable[Outcome]]
 
 # They lock what they are about in the catalog; the plan is checked against it under these locks.
-_DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
+_DDL: dict[type, Handler] = {
     st.CreateTable: ddl.create_table,
     st.CreateSchema: ddl.create_schema,
     st.AlterDatabase: databases.alter,
@@ -167,18 +165,17 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
 }
 
 
-async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Responder) -> Outcome:
+async def run(session: Session, plan: Plan, params: tuple[Any, ...]) -> Outcome:
     """Run a planned statement in the session's transaction.
 
     Raises SqlError and txn's errors; Replan when the catalog moved under the plan.
     """
-    session = conn.session
     statement = plan.bound.statement
     if session.block.state is FAILED and not isinstance(statement, st.Transaction):
         raise SqlError("25P02", IN_FAILED_BLOCK)
     kind = type(statement)
     if isinstance(statement, st.ExecutePrepared):
-        return await _execute_prepared(conn, plan, statement, params, out)
+        return await _execute_prepared(session, plan, statement, params)
     as_of: time_travel.AsOfValue | None = plan.as_of
     if kind is st.CreateTable:
         as_of = None  # what it is made of is read then, by a transaction of its own
@@ -192,12 +189,12 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     if plan.in_transaction:
         session.block.ensure_txn().next_statement()
         session.block.renew_limits()
-    if conn.db.lease is not None:
+    if session.db.lease is not None:
         rests = kind not in _WITHOUT_DATA and not session.block.lags(plan)
         if not session.within:
             session.out.rests = rests
-        if rests and not conn.db.leading():
-            await conn.db.wait_leading()
+        if rests and not session.db.leading():
+            await session.db.wait_leading()
     check_privileges(session, plan)
     if plan.enters:
         session.block.enter(plan.enters, plan.tables)
@@ -212,7 +209,7 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     elif isinstance(statement, _QUERIES) and plan.tables:
         await session.view.start_read(plan)
     if isinstance(statement, st.QueryStatement):
-        return await _query(conn, plan, statement, params)
+        return await _query(session, plan, statement, params)
     if isinstance(statement, q.Update):
         return await run_update(session, plan, statement, params)
     if isinstance(statement, q.Insert):
@@ -228,10 +225,10 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         await session.ahead.prepare(plan, partial(context, session, plan, params))
         await session.view.start_ddl(plan)
         openly(check_privileges, session, plan)
-        outcome = await handler(conn, plan, statement, params)
+        outcome = await handler(session, plan, statement, params)
         session.ahead.close()
         return outcome
-    return await _UTILITY[kind](conn, plan, statement, params, out)
+    return await _UTILITY[kind](session, plan, statement, params)
 
 
 # What they say rests on nothing that another leader could have changed.
@@ -251,31 +248,31 @@ _WITHOUT_DATA = frozenset(
 )
 
 
-def result_columns(conn: Connection, plan: Plan) -> tuple[OutputColumn, ...] | None:
+def result_columns(session: Session, plan: Plan) -> tuple[OutputColumn, ...] | None:
     """Return the columns a plan's result has; FETCH and EXECUTE take them from what they name."""
     statement = plan.bound.statement
     if isinstance(statement, st.Fetch):
-        return None if statement.move else _fetched_columns(conn, statement.cursor)
+        return None if statement.move else _fetched_columns(session, statement.cursor)
     if isinstance(statement, st.ExecutePrepared) and statement.into is None:
-        prepared = conn.prepared.find(statement.name)
+        prepared = session.connection.prepared.find(statement.name)
         if prepared is None or prepared.plan is None:
             return None
-        return result_columns(conn, prepared.plan)
+        return result_columns(session, prepared.plan)
     return plan.columns
 
 
-def _fetched_columns(conn: Connection, name: str) -> tuple[OutputColumn, ...] | None:
+def _fetched_columns(session: Session, name: str) -> tuple[OutputColumn, ...] | None:
     """Return the columns of the cursor or portal of a name, which may itself be a FETCH; that there is none is for Execute to say."""
     seen: set[str] = set()
-    while (portal := conn.portals.get(name)) is not None:
+    while (portal := session.connection.portals.get(name)) is not None:
         plan = portal.plan
         if plan is None or name in seen:
             return None
         if not isinstance(plan.bound.statement, st.Fetch):
-            return result_columns(conn, plan)
+            return result_columns(session, plan)
         seen.add(name)
         name = plan.bound.statement.cursor
-    cursor = conn.cursors.find(name)
+    cursor = session.connection.cursors.find(name)
     return None if cursor is None else cursor.columns
 
 
@@ -315,11 +312,8 @@ async def _start_changing(
     await session.view.start_write(plan, (), scans)
 
 
-async def _call(
-    conn: Connection, plan: Plan, statement: st.Call, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def _call(session: Session, plan: Plan, statement: st.Call, params: tuple[Any, ...]) -> Outcome:
     """CALL."""
-    session = conn.session
     atomic = not session.system.routines.may_end
     ctx = context(session, plan, params)
     if plan.dml is None:
@@ -333,11 +327,8 @@ async def _call(
     return Rows(statement.call.outputs, ReadyRows(statement.call.outputs, [row]), tag="CALL", final_tag=True)
 
 
-async def _do(
-    conn: Connection, plan: Plan, statement: st.Do, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def _do(session: Session, plan: Plan, statement: st.Do, params: tuple[Any, ...]) -> Outcome:
     """DO."""
-    session = conn.session
     routines = session.system.routines
     alone, atomic = not routines.stack, not routines.may_end
     await run_do(session, statement.source, statement.source_at, alone=alone, atomic=atomic)
@@ -353,9 +344,8 @@ def _done(session: Session, plan: Plan) -> None:
 
 
 async def _query(
-    conn: Connection, plan: Plan, statement: st.QueryStatement, params: tuple[Any, ...]
+    session: Session, plan: Plan, statement: st.QueryStatement, params: tuple[Any, ...]
 ) -> Outcome:
-    session = conn.session
     result: ReadyRows | RowStream
     if statement.fetched:
         session.view.use(plan)
@@ -407,9 +397,8 @@ async def _begun(
 
 
 async def _declare(
-    conn: Connection, plan: Plan, statement: st.DeclareCursor, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.DeclareCursor, params: tuple[Any, ...]
 ) -> Outcome:
-    session = conn.session
     if session.block.is_alone and not statement.hold:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
     session.block.ensure_txn().next_statement()
@@ -432,55 +421,53 @@ async def _declare(
         result = ReadyRows(shown, rows)
     session.view.use(plan)
     columns = shown if plan.locking else statement.query.columns
-    conn.cursors.declare(statement, Rows(columns, result, plan=plan), current)
+    session.connection.cursors.declare(statement, Rows(columns, result, plan=plan), current)
     if statement.hold and session.block.state is IMPLICIT:
-        await conn.cursors.materialise_held()
+        await session.connection.cursors.materialise_held()
     return Command("DECLARE CURSOR")
 
 
-async def _fetch(
-    conn: Connection, plan: Plan, statement: st.Fetch, params: tuple[Any, ...], out: Responder
-) -> Outcome:
-    cursor = await conn.cursor_of(statement.cursor, out)
-    many = conn.cursors.stream(cursor, statement)
+async def _fetch(session: Session, plan: Plan, statement: st.Fetch, params: tuple[Any, ...]) -> Outcome:
+    cursor = await session.connection.cursor_of(statement.cursor)
+    many = session.connection.cursors.stream(cursor, statement)
     if many is not None:
         if statement.move:
             return Command(f"MOVE {sum([len(batch) async for batch in many])}")
         return Rows(cursor.columns, RowStream(cursor.columns, many), tag="FETCH", binary=cursor.binary)
-    rows = await conn.cursors.fetch(cursor, statement)
+    rows = await session.connection.cursors.fetch(cursor, statement)
     if statement.move:
         return Command(f"MOVE {len(rows)}")
     return Rows(cursor.columns, ReadyRows(cursor.columns, rows), tag="FETCH", binary=cursor.binary)
 
 
 async def _close_cursor(
-    conn: Connection, plan: Plan, statement: st.CloseCursor, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.CloseCursor, params: tuple[Any, ...]
 ) -> Outcome:
-    conn.cursors.close(statement.name)
+    session.connection.cursors.close(statement.name)
     return Command("CLOSE CURSOR ALL" if statement.name is None else "CLOSE CURSOR")
 
 
 async def _execute_prepared(
-    conn: Connection, plan: Plan, statement: st.ExecutePrepared, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.ExecutePrepared, params: tuple[Any, ...]
 ) -> Outcome:
     if plan.bound.functions:  # which its arguments call
-        check_privileges(conn.session, plan)
+        check_privileges(session, plan)
     made = statement.into
     if made is not None:
-        schema = conn.session.temp_schema if statement.schema == "pg_temp" else statement.schema
-        if ddl.exists_already(conn.session, schema, made.relation.name, made.if_not_exists):
+        schema = session.temp_schema if statement.schema == "pg_temp" else statement.schema
+        if ddl.exists_already(session, schema, made.relation.name, made.if_not_exists):
             return Command(plan.bound.tag)
-    inner, values = conn.prepared.to_execute(plan, statement, params)
-    return await run(conn, inner, values, out)
+    inner, values = session.connection.prepared.to_execute(plan, statement, params)
+    return await run(session, inner, values)
 
 
 # --- locks ---------------------------------------------------------------------------------------
 
 
 async def _lock_table(
-    conn: Connection, plan: Plan, statement: st.LockTable, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.LockTable, params: tuple[Any, ...]
 ) -> Outcome:
-    return await lock_table(conn.session, plan, statement)
+    return await lock_table(session, plan, statement)
 
 
 _UTILITY: dict[type, Handler] = {

@@ -13,21 +13,19 @@ from engine.plans.planning import LONG_TEXT
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Rows
 from engine.statements.block import set_mode
-from pgwire.backend import Responder
 from pgwire.codecs.text.encodings import at_hand, canonical, convertible, encoding
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.parse.long_names import cut
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
+    from engine.session.session import Session
 
 
 async def set_variable(
-    conn: Connection, plan: Plan, statement: st.SetVariable, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.SetVariable, params: tuple[Any, ...]
 ) -> Outcome:
     """SET and RESET. Raises SqlError 42704, 22023, 55P02, 42501, 0A000."""
-    session = conn.session
     name = statement.name.lower()
     reset = plan.bound.tag == "RESET"
     if name == "all" and statement.value is None:
@@ -36,7 +34,7 @@ async def set_variable(
     if statement.local and session.block.is_alone:
         session.warning("SET LOCAL can only be used in transaction blocks", "25P01")
     if name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable"):
-        return await set_mode(conn, name, statement.value)
+        return await set_mode(session, name, statement.value)
     if name in ("role", "session_authorization"):
         roles.set_role(session, name, statement.value, local=statement.local)
         return Command("RESET" if reset else "SET")
@@ -60,11 +58,8 @@ async def _make_tables(spelled: str) -> None:
         await asyncio.to_thread(encoding, found)
 
 
-async def show(
-    conn: Connection, plan: Plan, statement: st.ShowVariable, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def show(session: Session, plan: Plan, statement: st.ShowVariable, params: tuple[Any, ...]) -> Outcome:
     """SHOW, one setting or all. Raises SqlError 42704."""
-    session = conn.session
     columns = plan.columns
     assert columns is not None
     if statement.name.lower() == "all":
@@ -78,45 +73,42 @@ def _show_row(definition: SettingDef, value: str) -> tuple[str, ...]:
     return (definition.name, value, definition.description)
 
 
-async def prepare(
-    conn: Connection, plan: Plan, statement: st.Prepare, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def prepare(session: Session, plan: Plan, statement: st.Prepare, params: tuple[Any, ...]) -> Outcome:
     """PREPARE: errors point into the statement as the client sent it. Raises SqlError 42P05, and what planning raises."""
     # blanks in front, so that an error points into what the client sent
     padded = " " * statement.at + statement.text
     if len(padded) > LONG_TEXT:
-        prepared = await conn.prepared.prepare_long(
+        prepared = await session.connection.prepared.prepare_long(
             statement.name, padded, statement.param_types, from_sql=True
         )
     else:
-        prepared = conn.prepared.prepare(statement.name, padded, statement.param_types, from_sql=True)
-    prepared.text, prepared.shown = statement.text, conn.session.query_text
+        prepared = session.connection.prepared.prepare(
+            statement.name, padded, statement.param_types, from_sql=True
+        )
+    prepared.text, prepared.shown = statement.text, session.query_text
     return Command("PREPARE")
 
 
 async def deallocate(
-    conn: Connection, plan: Plan, statement: st.Deallocate, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.Deallocate, params: tuple[Any, ...]
 ) -> Outcome:
     """DEALLOCATE, one statement or all. Raises SqlError 26000."""
     if statement.name is None:
-        conn.prepared.clear()
+        session.connection.prepared.clear()
         return Command("DEALLOCATE ALL")
-    if not conn.prepared.close(statement.name):
+    if not session.connection.prepared.close(statement.name):
         raise SqlError("26000", f'prepared statement "{statement.name}" does not exist')
     return Command("DEALLOCATE")
 
 
-async def discard(
-    conn: Connection, plan: Plan, statement: st.Discard, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def discard(session: Session, plan: Plan, statement: st.Discard, params: tuple[Any, ...]) -> Outcome:
     """DISCARD. Raises SqlError 25001 within a block."""
-    session = conn.session
     if statement.what == "all":
         session.block.must_be_alone("DISCARD ALL")
-        conn.cursors.close_all()
+        session.connection.cursors.close_all()
         session.settings.reset_all()
         roles.set_role(session, "session_authorization", None, local=False)
-        conn.prepared.clear()
+        session.connection.prepared.clear()
         session.system.advisory.unlock_all()
         session.channels.listen("", on=False)
     if statement.what in ("all", "sequences"):
@@ -129,11 +121,9 @@ async def discard(
     return Command(f"DISCARD {statement.what.upper()}")
 
 
-async def notify(
-    conn: Connection, plan: Plan, statement: st.Notify, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def notify(session: Session, plan: Plan, statement: st.Notify, params: tuple[Any, ...]) -> Outcome:
     """LISTEN, UNLISTEN, NOTIFY. Raises SqlError 22023, 54000."""
-    channels = conn.session.channels
+    channels = session.channels
     if statement.action == "notify":
         channels.notify(statement.channel, statement.payload)
     else:
@@ -145,9 +135,7 @@ _LOADED: Final = frozenset(("plpgsql", "plpgsql.so", "$libdir/plpgsql", "$libdir
 """What PL/pgSQL's library is called, which is there from the start."""
 
 
-async def load(
-    conn: Connection, plan: Plan, statement: st.Load, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def load(session: Session, plan: Plan, statement: st.Load, params: tuple[Any, ...]) -> Outcome:
     """LOAD. Raises SqlError 58P01: there are no other libraries than PL/pgSQL's."""
     if statement.library not in _LOADED:
         raise SqlError("58P01", f'could not access file "{statement.library}": No such file or directory')
@@ -155,21 +143,19 @@ async def load(
 
 
 async def refresh_collation(
-    conn: Connection, plan: Plan, statement: st.RefreshCollation, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.RefreshCollation, params: tuple[Any, ...]
 ) -> Outcome:
     """ALTER COLLATION ... REFRESH VERSION: collations compare bytes, and have none. Raises SqlError XX000, as PostgreSQL, where one was given."""
-    made = conn.session.catalog.collation_by_oid(statement.object)
+    made = session.catalog.collation_by_oid(statement.object)
     if made is not None and made.version is not None:
         raise SqlError("XX000", "invalid collation version change")
-    conn.session.notice("version has not changed")
+    session.notice("version has not changed")
     return Command(plan.bound.tag)
 
 
-async def skip(
-    conn: Connection, plan: Plan, statement: st.Skip, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def skip(session: Session, plan: Plan, statement: st.Skip, params: tuple[Any, ...]) -> Outcome:
     """Answer what is accepted without effect, with the notice that says so."""
     if statement.notice:
         for notice in (statement.notice, *statement.more):
-            conn.session.notice(notice, severity=statement.severity, sqlstate=statement.sqlstate)
+            session.notice(notice, severity=statement.severity, sqlstate=statement.sqlstate)
     return Command(plan.bound.tag)

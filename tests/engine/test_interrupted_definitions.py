@@ -351,9 +351,9 @@ def test_what_is_interrupted_leaves_nothing(
     seen = set[type]()
     runs = run.run
 
-    def noting(conn: Any, plan: Any, *args: Any) -> Any:
+    def noting(session: Any, plan: Any, *args: Any) -> Any:
         seen.add(type(plan.bound.statement))
-        return runs(conn, plan, *args)
+        return runs(session, plan, *args)
 
     async def main() -> None:
         database, server, client = await opened()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.base.eager import settle
 from engine.catalog.graph import naming
@@ -51,9 +51,6 @@ from planner.catalog.relation_kinds import BY_QUERY, RELATION_KINDS, ROW_TYPED
 from planner.partitions.bounds import ancestors, descendants
 from txn.api import Transaction
 from txn.base.types import ShardId
-
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
 
 Params = tuple[Any, ...]
 
@@ -99,9 +96,8 @@ def resolve(session: Session, schema: str, name: str) -> RelationDef | None:
     return None
 
 
-async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params) -> Outcome:
+async def drop(session: Session, plan: Plan, statement: st.Drop, params: Params) -> Outcome:
     """DROP [FOREIGN] TABLE | VIEW | MATERIALIZED VIEW | INDEX | SEQUENCE | SCHEMA."""
-    session = conn.session
     if statement.what == "schema":
         from engine.definitions.dropping.drop_schema import drop_schemas  # it drops relations
 
@@ -481,12 +477,11 @@ async def drop_temporary(session: Session) -> None:
         await drop_statistics_in(session, {schema.oid})  # of tables that stay
 
 
-async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params: Params) -> Outcome:
+async def truncate(session: Session, plan: Plan, statement: st.Truncate, params: Params) -> Outcome:
     """TRUNCATE: each table starts a new, empty generation.
 
     Raises SqlError 0A000 for a table that a foreign key of a table left out refers to; CASCADE takes that one too.
     """
-    session = conn.session
     tables, cascaded = openly(truncated, session.catalog, statement)
     told = {table.oid for table in cascaded}
     for table in spaced(tables):

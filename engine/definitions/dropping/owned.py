@@ -79,7 +79,6 @@ from planner.catalog.statistics import PG_STATISTIC_EXT
 from planner.information.describe import describe_object
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 Params = tuple[Any, ...]
@@ -120,9 +119,8 @@ def _roles(session: Session, names: Sequence[str], verb: str, what: str) -> list
     return found
 
 
-async def reassign(conn: Connection, plan: Plan, statement: st.ReassignOwned, params: Params) -> Outcome:
+async def reassign(session: Session, plan: Plan, statement: st.ReassignOwned, params: Params) -> Outcome:
     """REASSIGN OWNED. Raises SqlError 42704, 42501, 2BP01."""
-    session = conn.session
     roles = _roles(session, statement.roles, "reassign", "reassign ownership of")
     to = named_role(session, statement.to)
     changed: list[Stored] = []
@@ -166,9 +164,8 @@ def _check_taken(session: Session, owned: Sequence[_Owned], statistics: Sequence
             raise denied("schema", schema.name)
 
 
-async def drop_owned(conn: Connection, plan: Plan, statement: st.DropOwned, params: Params) -> Outcome:
+async def drop_owned(session: Session, plan: Plan, statement: st.DropOwned, params: Params) -> Outcome:
     """DROP OWNED. Raises SqlError 42704, 42501, 2BP01 (what others have made of it, without CASCADE)."""
-    session = conn.session
     roles = _roles(session, statement.roles, "drop", "drop")
     owned = [item for role in roles for item in _owned(session, role)]
     if any(isinstance(item, SourceDef) for item in owned):
@@ -292,10 +289,9 @@ async def _revoke(session: Session, roles: set[int]) -> None:
 
 
 async def default_privileges(
-    conn: Connection, plan: Plan, statement: st.AlterDefaultPrivileges, params: Params
+    session: Session, plan: Plan, statement: st.AlterDefaultPrivileges, params: Params
 ) -> Outcome:
     """ALTER DEFAULT PRIVILEGES. Raises SqlError 42704."""
-    session = conn.session
     to = grantees(session, statement.grantees)
     schemas = dict.fromkeys(statement.schemas)  # each once, as the lists are changed together
     puts: list[Stored] = []

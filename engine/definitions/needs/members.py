@@ -17,7 +17,6 @@ from planner.catalog import RoleDef
 from planner.catalog.acl import DATABASE_OWNER, EVERYBODY, Membership, memberships
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 
@@ -77,12 +76,12 @@ def name_of_schema(session: Session, statement: st.CreateSchema) -> str:
 
 
 async def run_grant_role(
-    conn: Connection, plan: Plan, statement: st.GrantRole, params: tuple[Any, ...]
+    session: Session, plan: Plan, statement: st.GrantRole, params: tuple[Any, ...]
 ) -> Outcome:
     """GRANT or REVOKE of roles. Raises SqlError 42704, 0LP01 (a circle). Who grants is noted, a REVOKE does not ask for it."""
-    changed = changed_members(conn.session, statement, {})
+    changed = changed_members(session, statement, {})
     if changed:
-        await conn.session.view.change(changed)
+        await session.view.change(changed)
     return Command(plan.bound.tag)
 
 

@@ -67,13 +67,11 @@ from txn.api import Transaction
 from txn.base.types import ShardId
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 
-async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) -> None:
+async def apply_actions(session: Session, plan: Plan, statement: st.AlterTable) -> None:
     """Run all actions of one ALTER TABLE, in order."""
-    session = conn.session
     for number, action in enumerate(statement.actions):
         if number:
             session.block.ensure_txn().next_statement()  # each sees what those before it have made

@@ -23,14 +23,13 @@ from planner.base.errors import SqlError
 from planner.catalog import ConstraintDef, RelationDef, TypeDef
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
+    from engine.session.session import Session
 
 
 async def mark(
-    conn: Connection, plan: Plan, statement: st.MarkConstraints, params: tuple[Any, ...]
+    session: Session, plan: Plan, statement: st.MarkConstraints, params: tuple[Any, ...]
 ) -> Outcome:
     """Run UPDATE pg_constraint SET convalidated. Raises SqlError 23502 for NULL, 42501 for a constraint that is built in."""
-    session = conn.session
     query = compiled_query(plan, "query", statement.query)
     prepare_source(session, query)
     await settle(session.block.ensure_txn().begin_write([], tables_to_lock(session, plan, "query")))

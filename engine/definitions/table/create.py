@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.base.eager import settle
 from engine.base.executor import ExecContext, Result
@@ -73,9 +73,6 @@ from planner.conversion.collations import name_of
 from planner.types.domains import domain_named, plain_type
 from planner.types.facts import format_type
 from txn.base.types import Row, ShardId
-
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
 
 Params = tuple[Any, ...]
 OIDS_PER_RELATION = 3
@@ -178,9 +175,8 @@ def new_table(
     )
 
 
-async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, params: Params) -> Outcome:
+async def create_table(session: Session, plan: Plan, statement: st.CreateTable, params: Params) -> Outcome:
     """CREATE TABLE [AS]."""
-    session = conn.session
     schema, schema_oid = await target_schema(session, statement.schema, statement.persistence)
     await make_room(session, schema, statement.name)
     if exists_already(session, schema, statement.name, statement.if_not_exists):
@@ -336,9 +332,8 @@ def refuse_reserved_schema(name: str) -> None:
         )
 
 
-async def create_schema(conn: Connection, plan: Plan, statement: st.CreateSchema, params: Params) -> Outcome:
+async def create_schema(session: Session, plan: Plan, statement: st.CreateSchema, params: Params) -> Outcome:
     """CREATE SCHEMA. Raises SqlError 42P06, 42939, 42P15, and what its elements raise."""
-    session = conn.session
     name = name_of_schema(session, statement)
     refuse_reserved_schema(name)
     if session.catalog.schema(name) is not None:
@@ -353,7 +348,7 @@ async def create_schema(conn: Connection, plan: Plan, statement: st.CreateSchema
     await session.view.change([SchemaDef(oid=session.db.allocate_oids(1), name=name, owner=owner)])
     with nullcontext() if owner == session.role_oid else acting_as(session, owner, restricted=False):
         for element in elements:
-            await _create_element(conn, plan, name, element)
+            await _create_element(session, plan, name, element)
     return Command("CREATE SCHEMA")
 
 
@@ -362,12 +357,11 @@ def _element_order(element: ast.Node) -> int:
     return SCHEMA_ELEMENTS.index(type(element))
 
 
-async def _create_element(conn: Connection, plan: Plan, schema: str, element: ast.Node) -> None:
+async def _create_element(session: Session, plan: Plan, schema: str, element: ast.Node) -> None:
     """Bind and run one element of CREATE SCHEMA, as who runs it may; unqualified names mean the new schema first."""
     from engine.definitions.grant import run_grant  # which, as triggers do, stands on this module
     from engine.definitions.triggers import create_trigger
 
-    session = conn.session
     session.block.ensure_txn().next_statement()
     bound = bind_statement(
         element,
@@ -382,24 +376,23 @@ async def _create_element(conn: Connection, plan: Plan, schema: str, element: as
     check_privileges(session, inner)
     match bound.statement:
         case st.CreateSequence():
-            await create_sequence(conn, inner, bound.statement, ())
+            await create_sequence(session, inner, bound.statement, ())
         case st.CreateTable():
-            await create_table(conn, inner, bound.statement, ())
+            await create_table(session, inner, bound.statement, ())
         case st.CreateIndex():
-            await create_index(conn, inner, bound.statement, ())
+            await create_index(session, inner, bound.statement, ())
         case st.CreateView():
-            await create_view(conn, inner, bound.statement, ())
+            await create_view(session, inner, bound.statement, ())
         case st.CreateTrigger():
-            await create_trigger(conn, inner, bound.statement, ())
+            await create_trigger(session, inner, bound.statement, ())
         case st.Grant():
-            await run_grant(conn, inner, bound.statement, ())
+            await run_grant(session, inner, bound.statement, ())
 
 
 async def alter_schema_owner(
-    conn: Connection, plan: Plan, statement: st.AlterSchemaOwner, params: Params
+    session: Session, plan: Plan, statement: st.AlterSchemaOwner, params: Params
 ) -> Outcome:
     """ALTER SCHEMA ... OWNER TO."""
-    session = conn.session
     schema = session.catalog.schema(statement.schema)
     if schema is None:
         raise SqlError("3F000", f'schema "{statement.schema}" does not exist')
@@ -413,9 +406,8 @@ async def alter_schema_owner(
     return Command(plan.bound.tag)
 
 
-async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, params: Params) -> Outcome:
+async def create_view(session: Session, plan: Plan, statement: st.CreateView, params: Params) -> Outcome:
     """CREATE [OR REPLACE] VIEW."""
-    session = conn.session
     if statement.follows:
         session.notice(f'view "{statement.name}" will be a temporary view')
         if statement.schema != "pg_temp":
@@ -496,9 +488,8 @@ def _check_replaced_columns(old: RelationDef, statement: st.CreateView, catalog:
             )
 
 
-async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, params: Params) -> Outcome:
+async def create_index(session: Session, plan: Plan, statement: st.CreateIndex, params: Params) -> Outcome:
     """CREATE [UNIQUE] INDEX: built ahead (``engine.definitions.table.index_ahead``), made known under a table lock."""
-    session = conn.session
     table = table_of(session, statement.table)
     name = statement.name
     if name is None:
@@ -537,15 +528,14 @@ async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, 
 # --- ALTER ----------------------------------------------------------------------------------------
 
 
-async def alter_table(conn: Connection, plan: Plan, statement: st.AlterTable, params: Params) -> Outcome:
+async def alter_table(session: Session, plan: Plan, statement: st.AlterTable, params: Params) -> Outcome:
     """ALTER TABLE: all actions, in order."""
-    await apply_actions(conn, plan, statement)
+    await apply_actions(session, plan, statement)
     return Command(plan.bound.tag)
 
 
-async def comment(conn: Connection, plan: Plan, statement: st.Comment, params: Params) -> Outcome:
+async def comment(session: Session, plan: Plan, statement: st.Comment, params: Params) -> Outcome:
     """COMMENT ON; an empty text or NULL removes the comment."""
-    session = conn.session
     if statement.class_oid == PG_LARGEOBJECT_OID:
         await large_objects.check_commentable(session, statement.object_oid)
     item = CommentDef(

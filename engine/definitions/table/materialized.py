@@ -19,7 +19,7 @@ from hashlib import blake2b
 from itertools import compress
 from pathlib import Path
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from engine.base import accounts
 from engine.base.eager import settle
@@ -55,9 +55,6 @@ from planner.query import OutputColumn
 from planner.types.domains import domain_named, plain_type
 from txn.base.types import Row, ShardId
 
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
-
 Params = tuple[Any, ...]
 
 NEW_ROWS: Final = "new data for materialized view"
@@ -69,13 +66,12 @@ KEPT_BYTES: Final = 4 << 20  # in memory, of each of three stores of rows
 
 
 async def create(
-    conn: Connection, plan: Plan, statement: st.CreateMaterializedView, params: Params
+    session: Session, plan: Plan, statement: st.CreateMaterializedView, params: Params
 ) -> Outcome:
     """CREATE MATERIALIZED VIEW. It is in the timeline that its query reads, unless WITH says which.
 
     Raises SqlError 42P07, 3F000, 42704, 0A000 (a timeline other than its query's).
     """
-    session = conn.session
     schema, schema_oid = await target_schema(session, statement.schema, "p")
     await make_room(session, schema, statement.name)
     if exists_already(session, schema, statement.name, statement.if_not_exists):
@@ -128,13 +124,12 @@ async def create(
 
 
 async def refresh(
-    conn: Connection, plan: Plan, statement: st.RefreshMaterializedView, params: Params
+    session: Session, plan: Plan, statement: st.RefreshMaterializedView, params: Params
 ) -> Outcome:
     """REFRESH MATERIALIZED VIEW.
 
     Raises SqlError 23505 where the new rows do not fit a unique index, 21000 (CONCURRENTLY) for rows that are there twice.
     """
-    session = conn.session
     relation = table_of(session, statement.table)
     refuse_change(session, relation, "REFRESH MATERIALIZED VIEW")
     txn, shard = session.block.ensure_txn(), ShardId(relation.oid)

@@ -37,15 +37,13 @@ from planner.query.walk import children
 from txn.base.types import ShardId
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 Params = tuple[Any, ...]
 
 
-async def create_policy(conn: Connection, plan: Plan, statement: st.CreatePolicy, params: Params) -> Outcome:
+async def create_policy(session: Session, plan: Plan, statement: st.CreatePolicy, params: Params) -> Outcome:
     """CREATE POLICY. Raises SqlError 42710, 42704."""
-    session = conn.session
     table = _table(session, statement.table)
     made = statement.policy
     roles = _roles(session, statement.roles)
@@ -56,9 +54,8 @@ async def create_policy(conn: Connection, plan: Plan, statement: st.CreatePolicy
     return Command("CREATE POLICY")
 
 
-async def alter_policy(conn: Connection, plan: Plan, statement: st.AlterPolicy, params: Params) -> Outcome:
+async def alter_policy(session: Session, plan: Plan, statement: st.AlterPolicy, params: Params) -> Outcome:
     """ALTER POLICY. Raises SqlError 42704."""
-    session = conn.session
     table = _table(session, statement.table)
     changed = statement.policy
     if statement.roles is not None:
@@ -67,9 +64,8 @@ async def alter_policy(conn: Connection, plan: Plan, statement: st.AlterPolicy, 
     return Command("ALTER POLICY")
 
 
-async def rename_policy(conn: Connection, plan: Plan, statement: st.RenamePolicy, params: Params) -> Outcome:
+async def rename_policy(session: Session, plan: Plan, statement: st.RenamePolicy, params: Params) -> Outcome:
     """ALTER POLICY ... RENAME TO."""
-    session = conn.session
     table = _table(session, statement.table)
     old = of_table(table, statement.name)
     changed = replace(old, name=statement.new)
@@ -77,10 +73,10 @@ async def rename_policy(conn: Connection, plan: Plan, statement: st.RenamePolicy
     return Command("ALTER POLICY")
 
 
-async def drop_policy(conn: Connection, plan: Plan, statement: st.DropPolicy, params: Params) -> Outcome:
+async def drop_policy(session: Session, plan: Plan, statement: st.DropPolicy, params: Params) -> Outcome:
     """DROP POLICY."""
-    table = _table(conn.session, statement.table)
-    await drop_policies(conn.session, table, [of_table(table, statement.name)])
+    table = _table(session, statement.table)
+    await drop_policies(session, table, [of_table(table, statement.name)])
     return Command("DROP POLICY")
 
 

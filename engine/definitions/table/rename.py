@@ -7,7 +7,6 @@ and printed against the one after it: ``rebase_queries``.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from engine.base.eager import settle
 from engine.catalog.state import CatalogSnapshot
@@ -39,13 +38,9 @@ from planner.partitions.bounds import descendants
 from planner.query import Expr
 from txn.base.types import ShardId
 
-if TYPE_CHECKING:
-    from engine.connection.backend import Connection
 
-
-async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Params) -> Outcome:
+async def rename(session: Session, plan: Plan, statement: st.Rename, params: Params) -> Outcome:
     """RENAME of a relation, column, constraint, schema or role."""
-    session = conn.session
     catalog = session.catalog
     version = session.db.next_catalog_version()
     new = statement.new

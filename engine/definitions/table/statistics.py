@@ -23,16 +23,15 @@ from planner.bind.define.statistics import definition
 from planner.catalog.statistics import MAX_TARGET
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
+    from engine.session.session import Session
 
 Params = tuple[Any, ...]
 
 
 async def create_statistics(
-    conn: Connection, plan: Plan, statement: st.CreateStatistics, params: Params
+    session: Session, plan: Plan, statement: st.CreateStatistics, params: Params
 ) -> Outcome:
     """CREATE STATISTICS. Raises SqlError 42710, and as ``definition``."""
-    session = conn.session
     table = table_of(session, statement.table)
     persistence = "t" if statement.schema == "pg_temp" else "p"
     _, schema_oid = await target_schema(session, statement.schema, persistence)
@@ -53,10 +52,9 @@ async def create_statistics(
 
 
 async def alter_statistics(
-    conn: Connection, plan: Plan, statement: st.AlterStatistics, params: Params
+    session: Session, plan: Plan, statement: st.AlterStatistics, params: Params
 ) -> Outcome:
     """RENAME TO, SET SCHEMA, OWNER TO, SET STATISTICS. Raises SqlError 42710, 3F000, 0A000, 42704."""
-    session = conn.session
     table, found = statistics_of(session, statement.object)
     if statement.target is not None:
         if statement.target > MAX_TARGET:
@@ -87,10 +85,9 @@ async def alter_statistics(
 
 
 async def drop_statistics(
-    conn: Connection, plan: Plan, statement: st.DropStatistics, params: Params
+    session: Session, plan: Plan, statement: st.DropStatistics, params: Params
 ) -> Outcome:
     """DROP STATISTICS."""
-    session = conn.session
     for notice in statement.missing:
         session.notice(notice)
     for oid, _ in statement.objects:

@@ -28,7 +28,6 @@ from engine.feeds.sources.postgres_tables import UpstreamTable, encoded
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from engine.session.transaction.timelines import unknown
-from pgwire.backend import Responder
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind import bind_statement
@@ -38,20 +37,16 @@ from txn.base.types import ShardId
 from txn.persist.blobs.object_url import is_object_url
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 Params = tuple[Any, ...]
 
 
-async def create(
-    conn: Connection, plan: Plan, statement: st.CreateSource, params: Params, out: Responder
-) -> Outcome:
+async def create(session: Session, plan: Plan, statement: st.CreateSource, params: Params) -> Outcome:
     """CREATE SOURCE.
 
     Raises SqlError 42501, 42710, 42P07, 42704 (timeline), 22023 (options), and what its kind raises about upstream.
     """
-    session = conn.session
     options = check(statement.kind, statement.options)
     tables, tables_from = await _tables(session, statement, options)
     await session.view.start_ddl(plan)
@@ -195,11 +190,8 @@ def _named(session: Session, name: str, if_exists: bool) -> SourceDef | None:
     return source
 
 
-async def alter(
-    conn: Connection, plan: Plan, statement: st.AlterSource, params: Params, out: Responder
-) -> Outcome:
+async def alter(session: Session, plan: Plan, statement: st.AlterSource, params: Params) -> Outcome:
     """ALTER SOURCE ... PAUSE or RESUME. Once PAUSE has committed no batch does; RESUME also tries a stopped source again."""
-    session = conn.session
     await session.view.start_ddl(plan)
     check_privileges(session, plan)
     source = _named(session, statement.name, statement.if_exists)
@@ -212,11 +204,8 @@ async def alter(
     return Command(plan.bound.tag)
 
 
-async def drop(
-    conn: Connection, plan: Plan, statement: st.DropSource, params: Params, out: Responder
-) -> Outcome:
+async def drop(session: Session, plan: Plan, statement: st.DropSource, params: Params) -> Outcome:
     """DROP SOURCE: with its tables. Raises SqlError 42704, 42501, 2BP01 for what depends on those."""
-    session = conn.session
     await session.view.start_ddl(plan)
     check_privileges(session, plan)
     found = [_named(session, name, statement.if_exists) for name in dict.fromkeys(statement.names)]

@@ -17,7 +17,6 @@ from engine.feeds.subscriptions.subscribe import moment_of
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from engine.session.transaction.timelines import gone, keep
-from pgwire.backend import Responder
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog import DEFAULT_TIMELINE
@@ -26,7 +25,6 @@ from txn.api import Transaction
 from txn.base.errors import DuplicateKey
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 MAX_SUBSCRIPTIONS: Final = 64
@@ -41,10 +39,9 @@ def _alone(session: Session, what: str) -> None:
 
 
 async def create(
-    conn: Connection, plan: Plan, statement: st.CreateSubscription, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.CreateSubscription, params: tuple[Any, ...]
 ) -> Outcome:
     """CREATE SUBSCRIPTION: from now on. SqlError 25001, 42710, 53400 for too many, 25006."""
-    session = conn.session
     db, name = session.db, statement.name
     _alone(session, "CREATE SUBSCRIPTION")
     if db.named.find(name) is not None:
@@ -104,17 +101,16 @@ async def _create(session: Session, plan: Plan, statement: st.CreateSubscription
 
 
 async def acknowledge(
-    conn: Connection,
+    session: Session,
     plan: Plan,
     statement: st.AcknowledgeSubscription,
     params: tuple[Any, ...],
-    out: Responder,
 ) -> Outcome:
     """ALTER SUBSCRIPTION ... ACKNOWLEDGE: everything at or below a timestamp has been taken, once this commits.
 
     One below the position changes nothing. SqlError 22023 for the future, 42704, 42501, 55000 for one that is lost, 25006.
     """
-    session, name = conn.session, statement.name
+    name = statement.name
     if (named := session.db.named.of(session, name)).hold is None:
         raise lost_error(named)
     if session.block.txn is None:
@@ -143,10 +139,10 @@ async def acknowledge(
 
 
 async def drop(
-    conn: Connection, plan: Plan, statement: st.DropSubscription, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: st.DropSubscription, params: tuple[Any, ...]
 ) -> Outcome:
     """DROP SUBSCRIPTION. SqlError 25001, 42704, 42501, 55006 while it is read, 25006."""
-    session, name = conn.session, statement.name
+    name = statement.name
     _alone(session, "DROP SUBSCRIPTION")
     named = session.db.named.find(name)
     if named is None and statement.if_exists:

@@ -33,7 +33,6 @@ from engine.session.portal import Command, Outcome, Rows
 from engine.session.transaction.block_state import BLOCK
 from engine.session.transaction.time_travel import timestamp_of
 from engine.session.transaction.timelines import gone
-from pgwire.backend import Responder
 from planner.base.errors import SqlError, not_supported
 from planner.catalog import TextSearchDef
 from planner.evaluate import Env, Layout, Shared, compile_expr, compile_filter, compile_row
@@ -63,7 +62,6 @@ from txn.wal.subscribe import Changes, Progress, Subscription
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 MAX_RESULT_ROWS: Final = 1_000_000
@@ -578,25 +576,24 @@ def only_outside_transaction(session: Session) -> None:
 
 
 async def run_subscribe(
-    conn: Connection, plan: Plan, statement: Subscribe, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: Subscribe, params: tuple[Any, ...]
 ) -> Outcome:
     """SUBSCRIBE as a statement or a portal. statement_timeout does not count: it is meant to go on."""
-    only_outside_transaction(conn.session)
-    conn.interrupts.goes_on()
-    source = await open_source(conn.session, plan, statement, params)
+    only_outside_transaction(session)
+    session.connection.interrupts.goes_on()
+    source = await open_source(session, plan, statement, params)
     return Rows(statement.columns, stream(source, statement), tag="SUBSCRIBE")
 
 
 async def declare(
-    conn: Connection, plan: Plan, statement: DeclareSubscribe, params: tuple[Any, ...], out: Responder
+    session: Session, plan: Plan, statement: DeclareSubscribe, params: tuple[Any, ...]
 ) -> Outcome:
     """DECLARE ... CURSOR FOR SUBSCRIBE, in a transaction block."""
-    session = conn.session
-    conn.cursors.check_new(statement.name)
+    session.connection.cursors.check_new(statement.name)
     if session.block.state is not BLOCK:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
     source = await open_source(session, plan, statement.subscribe, params)
-    conn.cursors.declare_live(
+    session.connection.cursors.declare_live(
         statement, source, Rows(statement.subscribe.columns, stream(source, statement.subscribe))
     )
     return Command("DECLARE CURSOR")

@@ -52,7 +52,6 @@ async def run_inner(
 
     await session.cancelled.turn()  # a loop of statements that never wait would keep the event loop to itself
     await session.heard()
-    conn = session.db.sessions[session.pid]
     block = session.block
     endings = block.endings
     first = endings > 0 and block.txn is None
@@ -64,7 +63,7 @@ async def run_inner(
         refuse_in_block(session, plan)
         session.within.append(plan)
         try:
-            outcome = await run(conn, plan, values, session.out)
+            outcome = await run(session, plan, values)
             if isinstance(outcome, Command):
                 return outcome
             statement = plan.bound.statement

@@ -21,15 +21,13 @@ from planner.catalog.acl import memberships, reowned
 from txn.base.types import StoredRow
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 
 async def alter_owner(
-    conn: Connection, plan: Plan, statement: st.AlterLargeObject, params: tuple[Any, ...]
+    session: Session, plan: Plan, statement: st.AlterLargeObject, params: tuple[Any, ...]
 ) -> Outcome:
     """ALTER LARGE OBJECT ... OWNER TO. Raises SqlError 42704, 42501."""
-    session = conn.session
     row = await locked(session, statement.oid)
     role = named_role(session, statement.role)
     if not session.is_superuser and role.oid != row.values[2]:

@@ -31,7 +31,6 @@ from txn.api import Transaction
 from txn.base.types import ShardId
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
     from engine.session.session import Session
 
 Params = tuple[Any, ...]
@@ -101,10 +100,10 @@ async def keep(session: Session, txn: Transaction, name: str) -> None:
 
 
 async def create_timeline(
-    conn: Connection, plan: Plan, statement: st.CreateTimeline, params: Params
+    session: Session, plan: Plan, statement: st.CreateTimeline, params: Params
 ) -> Outcome:
     """CREATE TIMELINE. Raises SqlError 42501, 42710, 42939 for names that begin with pg_."""
-    session, name = conn.session, statement.name
+    session, name = session, statement.name
     if session.catalog.has_timeline(name):
         if not statement.if_not_exists:
             raise SqlError("42710", f'timeline "{name}" already exists')
@@ -122,9 +121,8 @@ async def create_timeline(
     return Command(plan.bound.tag)
 
 
-async def drop_timeline(conn: Connection, plan: Plan, statement: st.DropTimeline, params: Params) -> Outcome:
+async def drop_timeline(session: Session, plan: Plan, statement: st.DropTimeline, params: Params) -> Outcome:
     """DROP TIMELINE. Raises SqlError 42501, 42704; 2BP01 while a table is in it, or for the default one."""
-    session = conn.session
     for name in statement.names:
         if name == DEFAULT_TIMELINE:
             raise SqlError(
