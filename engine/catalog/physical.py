@@ -169,11 +169,12 @@ def shard_spec(relation: RelationDef) -> ShardSpec:
         indexes=tuple(
             ShardIndex(
                 index=IndexId(part.oid),
-                attnums=part.attnums,
+                attnums=part.kept,
                 unique=part.unique,
                 kind=_index_kind(relation, part),
                 primary=part.primary,
                 nulls_distinct=not part.nulls_not_distinct,
+                guarded=bool(part.guard),
             )
             for index in relation.indexes
             if index.stored

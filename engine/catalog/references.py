@@ -215,7 +215,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
         **_all(
             _nothing, "oid", "name", "attnums", "unique", "primary", "method", "nulls_not_distinct", "descending",
             "nulls_first", "include", "constraint_oid", "deferrable", "written", "key_names", "opclasses",
-            "options", "valid", "statistics", "clustered", "replica_identity",
+            "options", "valid", "statistics", "clustered", "replica_identity", "guard",
         ),
         "expressions": _texts, "collations": _oids, "where_sql": _text, "parent": _oid,
     },

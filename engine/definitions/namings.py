@@ -140,7 +140,7 @@ def _named_by(relation: RelationDef) -> set[int]:
     for index in relation.indexes:
         if index.computed:
             found |= used_oids(" ".join((*index.expressions, index.where_sql)))
-            hidden = (relation.column(a) for a in index.attnums)
+            hidden = (relation.column(a) for a in index.kept)
             found.update(*(used_oids(column.default_sql) for column in hidden if column.hidden))
     for trigger in relation.triggers:
         found |= used_oids(trigger.when_sql)

@@ -90,7 +90,8 @@ def _named(catalog: Catalog, relation: RelationDef, index: IndexDef, key: Key) -
         types = [element_of(types[0]) or INT8]
     elif not index.by_value:  # the node that ranges stand under
         types = [BYTEA]
-    values = [shown_value(type_, value, _CANONICAL) for type_, value in zip(types, key, strict=True)]
+    shown = key[: len(key) - bool(index.guard)]
+    values = [shown_value(type_, value, _CANONICAL) for type_, value in zip(types, shown, strict=True)]
     return [key_word(catalog, relation, index, i) for i in range(len(columns))], values
 
 

@@ -62,7 +62,8 @@ class IndexDef:
     """An index; ``attnums`` are its key columns. ``descending``/``nulls_first`` are per key column.
 
     Of an expression or partial index some of those are hidden columns, which hold what an expression gives, and of a
-    partial index's first key NULL where its condition does not hold. ``written``: per key the column that was written, 0
+    partial index's first key NULL where its condition does not hold. Where NULLs are equal that does not tell which rows are in it: ``guard`` is
+    a further hidden column that does, true or NULL (0: there is none), and ``kept`` all that its keys are stored with. ``written``: per key the column that was written, 0
     for an expression; ``expressions``: their canonical texts, "" for columns; ``where_sql``: that of the condition;
     ``key_names``: what pg_attribute calls the keys. All but ``where_sql`` are empty for plain indexes. ``opclasses``: the
     operator class of each key, "" for the default one; empty where all are. ``collations``: likewise the oid of each key's
@@ -94,6 +95,12 @@ class IndexDef:
     statistics: tuple[int, ...] = ()
     clustered: bool = False
     replica_identity: bool = False
+    guard: int = 0
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The columns that its keys are stored with."""
+        return (*self.attnums, self.guard) if self.guard else self.attnums
 
     @property
     def by_value(self) -> bool:

@@ -74,6 +74,7 @@ class KeySpec:
     where_sql: str = ""
     expressions: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    span: Span | None = None
 
     @property
     def words(self) -> str:
@@ -216,6 +217,7 @@ class CreateIndex:
     opclasses: tuple[str, ...] = ()
     collations: tuple[int, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    guard: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,9 +56,6 @@ DIFFERS: Final = {
         "postgres_tests.test_operations.CreateCollationTests.test_create_non_deterministic_collation",
         "postgres_tests.test_operations.RemoveCollationTests.test_remove",
     ),
-    "NULLS NOT DISTINCT of a partial index is 0A000": (
-        "schema.tests.SchemaTests.test_unique_constraint_nulls_distinct_condition",
-    ),
     "the extension tablefunc is 0A000": (
         "postgres_tests.test_operations.CreateExtensionTests.test_allow_migrate",
     ),

@@ -232,6 +232,32 @@ def test_nulls_are_no_duplicates_unless_the_index_says_so() -> None:
     run(go)
 
 
+def test_a_guarded_index_compares_the_keys_whose_last_column_is_not_null() -> None:
+    async def go() -> None:
+        for rows, twice in (
+            ([(1, 1, None), (2, 1, None)], False),
+            ([(1, None, "t"), (2, None, "u")], False),
+            ([(1, None, "t"), (2, None, "t")], True),
+        ):
+            for flushed in (False, True):
+                store = await open_memory_store()
+                await make_table(store, rows)
+                if flushed:
+                    await store.flush()
+                index = ShardIndex(
+                    index=BY_T, attnums=(2, 3), unique=True, nulls_distinct=False, guarded=True
+                )
+                schema = dataclasses.replace(spec(version=2), indexes=(*spec().indexes, index))
+                if twice:
+                    with pytest.raises(DuplicateKey):
+                        await build(store, schema)
+                else:
+                    await build(store, schema)
+                await store.close()
+
+    run(go)
+
+
 def test_an_abandoned_build_leaves_nothing_and_upkeep_goes_on() -> None:
     async def go() -> None:
         store = await open_memory_store()

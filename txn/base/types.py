@@ -88,6 +88,9 @@ class ShardIndex:
     Inverted indexes are of kind elements, json, json_paths or lexemes: a row has a key for each piece of the value of their one
     column (``txn.values.entries``), and they serve equality with one piece. In an index of kind intervals the key is made of the
     value of its one column, bytes (``txn.values.intervals``); else it is as a sorted one.
+
+    Of a unique index two rows may share a key that is ``exempt``: one with NULL if ``nulls_distinct``; if ``guarded``, one whose last
+    column is NULL, whatever the others are (a partial index whose NULLs are equal: the last column tells which rows are in it).
     """
 
     index: IndexId
@@ -96,6 +99,13 @@ class ShardIndex:
     kind: IndexKind = "sorted"
     primary: bool = False
     nulls_distinct: bool = True
+    guarded: bool = False
+
+    def exempt(self, key: Key) -> bool:
+        """Tell whether several rows may have a key, given by its values."""
+        if self.guarded:
+            return key[-1] is None
+        return self.nulls_distinct and None in key
 
     @property
     def inverted(self) -> bool:

@@ -173,13 +173,15 @@ class KeyMaker:
     """Makes the index keys of one index.
 
     ``of_row`` takes a padded row tuple, ``of_key`` a caller's key (values in index column order). ``has_null``
-    tells whether an index key contains NULL, ``values`` turns one back for error messages. Of an inverted index ``of_row``
+    tells whether an index key contains NULL, ``exempt`` whether several rows may have it in a unique index, ``values`` turns one back
+    for error messages. Of an inverted index ``of_row``
     gives all keys of the row, in a frozenset; a caller's key is one of them. ``long``: those of values that have very many, None where there are none.
     """
 
     __slots__ = (
         "_nodes",
         "attnums",
+        "exempt",
         "has_null",
         "long",
         "mappers",
@@ -194,6 +196,7 @@ class KeyMaker:
     of_row: Callable[[Row], IndexKey]
     of_key: Callable[[Key], IndexKey]
     has_null: Callable[[IndexKey], bool]
+    exempt: Callable[[IndexKey], bool]
 
     def __init__(self, columns: tuple[ShardColumn, ...], index: ShardIndex) -> None:
         """``columns`` of the shard's spec; KeyError when the index names a column that is not there."""
@@ -229,6 +232,7 @@ class KeyMaker:
             self.of_row = lambda row: map_tuple(get(row))
             self.of_key = lambda key: map_tuple(tuple(key))
             self.has_null = _any_null
+        self.exempt = _out if index.guarded else self.has_null if index.nulls_distinct else _never
 
     def part(self, position: int, value: Any) -> Any:
         """Map one value of the key's column ``position``."""
@@ -274,6 +278,14 @@ def _is_null(key: IndexKey) -> bool:
 
 def _any_null(key: IndexKey) -> bool:
     return any(part is NULL_LAST for part in key)
+
+
+def _out(key: IndexKey) -> bool:
+    return key[-1] is NULL_LAST
+
+
+def _never(_key: IndexKey) -> bool:
+    return False
 
 
 def _single_of_row(position: int, mapper: Callable[[Any], Any] | None) -> Callable[[Row], IndexKey]:

@@ -349,7 +349,7 @@ async def _check_hot(
         if count % CHUNK_ROWS == 0:
             await asyncio.sleep(0)
         values = padding.pad(values)
-        if definition.nulls_distinct and make.has_null(make.of_row(values)):
+        if make.exempt(make.of_row(values)):
             continue
         key = make.raw(values)
         with looked_up(new_parts if make.may_be_long else (), definition.index, (key,)) as looking:

@@ -43,7 +43,7 @@ def first_duplicate(
 ) -> Key | None:
     """Return the lowest key of an index that two rows have, or None. Runs in a thread.
 
-    Keys with NULL count only if the index has NULLs as equal. ``stopped()`` is asked now and then and ends the search.
+    Keys that several rows may have do not count (``ShardIndex.exempt``). ``stopped()`` is asked now and then and ends the search.
     """
     total = sum(len(run.sorted.keys) for run in runs)
     if total and sum(run.sorted.keys.nbytes for run in runs) // total >= LONG_BYTES:
@@ -54,10 +54,10 @@ def first_duplicate(
             return None
         for key in _repeated(window):
             values = ordered[0].sorted.decode(key)
-            if not (definition.nulls_distinct and None in values):
+            if not definition.exempt(values):
                 return values
     # NULLs of integers are not among the keys
-    if not definition.nulls_distinct and sum(run.nulls() for run in ordered) > 1:
+    if not definition.exempt((None,)) and sum(run.nulls() for run in ordered) > 1:
         return (None,)
     return None
 
@@ -78,7 +78,7 @@ def _first_long(runs: Sequence[Run], definition: ShardIndex, stopped: Callable[[
                 seen.add(digest)
             elif lowest is None or _before(key, lowest):
                 values = run.sorted.decode(key)
-                if not (definition.nulls_distinct and None in values):
+                if not definition.exempt(values):
                     lowest, repeated = key, values
         run.sorted.forget()
     return repeated

@@ -224,7 +224,7 @@ class IndexBuild:
     def _compare_key(self, generation: Generation, ikey: IndexKey) -> None:
         """Raise DuplicateKey if two committed rows have a key now."""
         make = self.index.make
-        if self.definition.nulls_distinct and make.has_null(ikey):
+        if make.exempt(ikey):
             return
         raw = (self._raw_key(generation, row_id, ikey) for row_id in self.index.ids(ikey))
         key = next((k for k in raw if k is not None), None)
@@ -261,7 +261,7 @@ class IndexBuild:
             if not isinstance(row, tuple):
                 row = await row
             key = self.index.make.raw(row)
-            if not (self.definition.nulls_distinct and None in key):
+            if not self.definition.exempt(key):
                 await self._core.readable()
                 self._compare_raw(generation, key)
 

@@ -77,7 +77,7 @@ def _enter(txn: StoreTransaction, view: View, index: IndexView, row: Row) -> boo
     if index.inverted:
         return False  # any number of keys, which are not made twice
     key = index.of_row(row)
-    if index.unique and not (index.nulls_distinct and index.make.has_null(key)):
+    if index.unique and not index.make.exempt(key):
         if not txn.core.locks.try_acquire(txn.owner, (view.shard, index.id, key), X):
             return False
         generation = view.generation

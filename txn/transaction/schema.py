@@ -237,7 +237,7 @@ def _check_no_duplicates(txn: StoreTransaction, view: View, definition: ShardInd
         if count % CHUNK_ROWS == 0:
             yield asyncio.sleep(0)
         key = make.of_row(values)
-        if make.has_null(key) and definition.nulls_distinct:
+        if make.exempt(key):
             continue
         if seen.setdefault(key, row_id) != row_id:
             raise DuplicateKey(view.shard, definition.index, make.raw(values))
@@ -258,6 +258,6 @@ def _check_no_duplicates(txn: StoreTransaction, view: View, definition: ShardInd
             row = part.file.row(position, view.spec)
             if not isinstance(row, tuple):
                 row = yield row
-            if not (definition.nulls_distinct and None in make.raw(row)):
+            if not definition.exempt(make.raw(row)):
                 raise DuplicateKey(view.shard, definition.index, make.raw(row))
             pair = yield txn.core.offload(merged.next)

@@ -36,7 +36,6 @@ class IndexView(NamedTuple):
     make: KeyMaker
     of_row: Callable[[Row], IndexKey]
     unique: bool
-    nulls_distinct: bool
     sorted: bool
     inverted: bool
 
@@ -71,7 +70,6 @@ class View:
                     m := self.generation.indexes[i.index].make,
                     m.of_row,
                     i.unique,
-                    i.nulls_distinct,
                     i.ordered,
                     i.inverted,
                 )

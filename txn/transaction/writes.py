@@ -131,7 +131,7 @@ def lock_keys(
 ) -> Steps[None]:
     """Lock the keys that ``row`` enters (those that ``old`` does not have); note the unique ones.
 
-    A key with NULL is not a duplicate unless NULLs are not distinct; then it is as in a non-unique index (D59).
+    A key that several rows may have (with NULL, unless NULLs are not distinct) is as in a non-unique index (D59).
     """
     ranges = txn.core.locks.ranges  # usually empty: then nobody has to be kept from seeing phantoms (U3)
     for index in view.index_views():
@@ -150,7 +150,7 @@ def lock_keys(
             yield from _lock_entries(txn, view, index.id, ikey)
             continue
         mode = IX
-        if index.unique and not (index.nulls_distinct and index.make.has_null(ikey)):
+        if index.unique and not index.make.exempt(ikey):
             if index.id not in txn.deferred:
                 entered.append((index, ikey, row))
             mode = X
@@ -292,7 +292,7 @@ def check_all_unique(txn: StoreTransaction, shard: ShardId, index_id: IndexId) -
             yield asyncio.sleep(0)
         if intent.values is not None:
             ikey = index.of_row(intent.values)
-            if not (index.nulls_distinct and index.make.has_null(ikey)):
+            if not index.make.exempt(ikey):
                 yield from check_unique(txn, view, own, index, ikey, intent.values, exclusive)
 
 
@@ -309,7 +309,7 @@ def find_conflicts(
         if index.id not in indexes:
             continue
         ikey = index.of_row(row)
-        if index.make.has_null(ikey) and index.nulls_distinct:
+        if index.make.exempt(ikey):
             continue
         if not exclusive:
             yield from txn.lock((shard, index.id, ikey), X)

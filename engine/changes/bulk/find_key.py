@@ -148,8 +148,6 @@ def _context(table: str, places: Sequence[Place], before: bool) -> str | None:
 
 async def _known_before(session: Session, error: DuplicateKey) -> bool:
     """Return whether the table had the key before the statement, whose rows are undone."""
-    if None in error.key:
-        return False
     txn = session.block.ensure_txn()
     return bool(await settle(txn.lookup(ShardId(error.shard), error.index, [error.key])))
 

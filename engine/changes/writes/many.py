@@ -221,7 +221,7 @@ class KeysAtTheEnd:
         self._indexes = [
             IndexId(index.oid)
             for index in relation.indexes
-            if index.unique and index.oid not in waiting and not self._changed.isdisjoint(index.attnums)
+            if index.unique and index.oid not in waiting and not self._changed.isdisjoint(index.kept)
         ]
 
     def __enter__(self) -> KeysAtTheEnd:

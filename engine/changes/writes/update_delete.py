@@ -87,9 +87,9 @@ class ChangePlan:
             changed, self.firing = frozenset(), firing_of(session, relation, "DELETE")
         each = self.firing is not None and self.firing.before_row
         self.shape.assigning(changed if each else assigned)
-        self.keys_kept = not any(changed.intersection(index.attnums) for index in relation.indexes)
+        self.keys_kept = not any(changed.intersection(index.kept) for index in relation.indexes)
         self.assigned = [(attnum - 1, self.values_from + i) for i, attnum in enumerate(assigned)]
-        keys = {attnum for index in relation.indexes if index.unique for attnum in index.attnums}
+        keys = {attnum for index in relation.indexes if index.unique for attnum in index.kept}
         keeps = isinstance(statement, Update) and keys.isdisjoint(changed)
         self.for_update = CHANGES_NO_KEY if keeps else CHANGES
         self.extra_from = self.values_from + len(assigned)

@@ -82,7 +82,7 @@ def uses_of(
             if called and not gone & set(constraint.attnums):
                 found.append(Use("check", relation, constraint.name, min(called)))
         for index in relation.indexes:
-            kept = (relation.column(a).default_sql or "" for a in index.attnums if relation.column(a).hidden)
+            kept = (relation.column(a).default_sql or "" for a in index.kept if relation.column(a).hidden)
             called = used_oids(" ".join((*index.expressions, index.where_sql, *kept))) & family
             called |= family.intersection(index.collations)
             if called and not gone & _columns_of(session, index, relation):

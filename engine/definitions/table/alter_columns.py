@@ -215,7 +215,7 @@ async def drop_column(
         for c in relation.constraints
         if c.kind == "c" and not gone_too.isdisjoint(_check_columns(session, relation, c))
     ]
-    lost = {i.oid for i in relation.indexes if not gone_too.isdisjoint(i.attnums + i.include + i.written)}
+    lost = {i.oid for i in relation.indexes if not gone_too.isdisjoint(i.kept + i.include + i.written)}
     # an exclusion constraint goes with its columns, but depends on what its expressions and WHERE read
     named = {i.oid for i in relation.indexes if not gone_too.isdisjoint(i.key_columns + i.include)}
     reading = [

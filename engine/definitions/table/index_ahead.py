@@ -185,6 +185,7 @@ def index_of(statement: st.CreateIndex, name: str = "") -> IndexDef:
         opclasses=statement.opclasses,
         collations=statement.collations,
         options=statement.options,
+        guard=statement.guard,
     )
 
 

@@ -74,12 +74,13 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
     if len(attnums) > MAX_INDEX_COLUMNS:
         raise SqlError("54011", f"cannot use more than {MAX_INDEX_COLUMNS} columns in an index")
     include = tuple(_column(relation, name, key) for name in key.include)
-    taken = [i.name for i in relation.indexes] + [c.name for c in relation.constraints]
     name = key.name
     if name is None:
         name = unused_key_name(session, relation, key)
-    elif name in taken or session.catalog.relation(relation.schema, name) is not None:
+    elif any(i.name == name for i in relation.indexes) or session.catalog.relation(relation.schema, name):
         raise SqlError("42P07", f'relation "{name}" already exists')
+    elif any(c.name == name for c in relation.constraints):
+        raise SqlError("42710", f'constraint "{name}" for relation "{relation.name}" already exists')
     oid = session.db.allocate_oids(1)
     index = IndexDef(
         oid=0,
@@ -133,27 +134,24 @@ def _with_key(relation: RelationDef, index: IndexDef, constraint: ConstraintDef)
 
 
 def _key_from_index(session: Session, relation: RelationDef, key: KeySpec) -> RelationDef:
-    """ADD CONSTRAINT ... USING INDEX: an existing unique index becomes the constraint's."""
-    index = next((i for i in relation.indexes if i.name == key.using_index), None)
-    if index is None:
-        raise SqlError("42704", f'index "{key.using_index}" does not exist')
-    if index.constraint_oid:
-        raise SqlError("55000", f'index "{index.name}" is already associated with a constraint')
-    if not index.unique:
-        raise SqlError("42809", f'"{index.name}" is not a unique index', detail=_NO_KEY_OF)
-    if index.where_sql or any(index.expressions):
+    """ADD CONSTRAINT ... USING INDEX: an existing unique index becomes the constraint's.
+
+    Raises SqlError 42704, 42809, 55000, 42710, 42P07; 0A000 of a partitioned table.
+    """
+    index = _index_for_key(session, relation, key)
+    if relation.kind == "p":
         raise SqlError(
-            "42809",
-            f'"{index.name}" is a partial index'
-            if index.where_sql
-            else f'index "{index.name}" contains expressions',
-            detail=_NO_KEY_OF,
+            "0A000", "ALTER TABLE / ADD CONSTRAINT USING INDEX is not supported on partitioned tables"
         )
     name = key.name or index.name
     if name != index.name:
         session.notice(
             f'ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index "{index.name}" to "{name}"'
         )
+        if session.catalog.relation(relation.schema, name) is not None:
+            raise SqlError("42P07", f'relation "{name}" already exists')
+    if any(c.name == name for c in relation.constraints):
+        raise SqlError("42710", f'constraint "{name}" for relation "{relation.name}" already exists')
     oid = session.db.allocate_oids(1)
     changed = replace(index, name=name, primary=key.primary, constraint_oid=oid, deferrable=key.deferrable)
     constraint = ConstraintDef(
@@ -169,11 +167,48 @@ def _key_from_index(session: Session, relation: RelationDef, key: KeySpec) -> Re
     return _with_key(without, changed, constraint)
 
 
+def _index_for_key(session: Session, relation: RelationDef, key: KeySpec) -> IndexDef:
+    """Return the index that USING INDEX names. Raises SqlError 42704; 55000 and 42809 for one that cannot be a key's."""
+    index = next((i for i in relation.indexes if i.name == key.using_index), None)
+    if index is None:
+        other = session.catalog.relation(relation.schema, key.using_index or "")
+        if other is None:
+            raise SqlError("42704", f'index "{key.using_index}" does not exist', span=key.span)
+        if other.kind != "i":
+            raise SqlError("42809", f'"{other.name}" is not an index')
+        message = f'index "{other.name}" does not belong to table "{relation.name}"'
+        raise SqlError("55000", message, span=key.span)
+    if index.constraint_oid:
+        message = f'index "{index.name}" is already associated with a constraint'
+        raise SqlError("55000", message, span=key.span)
+    said = _no_key(index)
+    if said:
+        raise SqlError("42809", said, detail=_NO_KEY_OF, span=key.span)
+    return index
+
+
+def _no_key(index: IndexDef) -> str:
+    """Return why an index cannot be that of a key; "" if it can."""
+    if not index.unique:
+        return f'"{index.name}" is not a unique index'
+    if any(index.expressions):
+        return f'index "{index.name}" contains expressions'
+    if index.where_sql:
+        return f'"{index.name}" is a partial index'
+    own = (index.descending, index.nulls_first, index.opclasses, index.collations)
+    for position in range(len(index.attnums)):
+        if any(len(per_key) > position and per_key[position] for per_key in own):
+            return f'index "{index.name}" column number {position + 1} does not have default sorting behavior'
+    return ""
+
+
 def _column(relation: RelationDef, name: str, key: KeySpec) -> int:
     for column in relation.live:
         if column.name == name:
             if key.columns.count(name) > 1:
-                raise SqlError("42701", f'column "{name}" appears twice in {key.words} constraint')
+                raise SqlError(
+                    "42701", f'column "{name}" appears twice in {key.words} constraint', span=key.span
+                )
             return column.attnum
     raise SqlError("42703", f'column "{name}" named in key does not exist')
 

@@ -96,6 +96,38 @@ def test_several_files_other_formats_and_other_keys(tmp_path: Path, executor: st
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("executor", ["local", "auto"])
+@pytest.mark.parametrize("rows", [100, MANY])
+@pytest.mark.parametrize("where_sql", ["", "WHERE b <> -1"])
+def test_nulls_that_are_equal_are_named_as_other_keys(
+    tmp_path: Path, executor: str, rows: int, where_sql: str
+) -> None:
+    path = tmp_path / "rows.csv"
+
+    def write(*nulls: tuple[int, int]) -> None:
+        of = dict(nulls)
+        path.write_text("".join(f"{'' if i in of else i},{of.get(i, i)}\n" for i in range(rows)))
+
+    async def scenario() -> None:
+        async with opened(tmp_path) as (_database, session, _tasks):
+            await session.run(f"SET executor = {executor}")
+            await session.run("CREATE TABLE t (a int, b int)")
+            await session.run(f"CREATE UNIQUE INDEX ta ON t (a) NULLS NOT DISTINCT {where_sql}")
+            copy = f"COPY t FROM '{path}' (FORMAT csv)"
+            write((20, 20), (70, 70))
+            assert str(await where(session, copy)).startswith("COPY t, line 71")
+            if where_sql:
+                write((20, -1), (70, 70), (71, -1))
+                assert await session.run(copy) == []
+            else:
+                await session.run("INSERT INTO t VALUES (NULL, 1)")
+            write((50, 50), (60, 60))
+            line = 1 if where_sql else 51  # the lowest of the keys that are there twice
+            assert str(await where(session, copy)).splitlines()[0] == f"COPY t, line {line}"
+
+    asyncio.run(scenario())
+
+
 def test_files_that_have_gone_meanwhile_leave_the_key_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

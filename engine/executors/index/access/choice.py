@@ -23,7 +23,7 @@ from engine.executors.index.access.computed_keys import holds_rows_of, key_expre
 from engine.executors.index.access.exact_patterns import exact_match
 from pgwire.give_way import give_way, paced
 from planner.catalog import Catalog, IndexDef, RelationDef
-from planner.facts import BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, TID, facts
+from planner.facts import BOOL, BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, TID, facts
 from planner.indexing.comparisons import FLIP, Operator, key_operators
 from planner.query import (
     CTID,
@@ -482,8 +482,13 @@ def serve(index: IndexDef, uses: dict[int, ColumnUse], types: dict[int, tuple[in
     if full:
         kind: Literal["point", "keys"] = "keys" if any(lists) else "point"
         score = (0 if index.unique else 2) + (1 if any(lists) else 0)
+        if index.guard:  # a first key that is not NULL is of a row that is in the index
+            keys.append(Const(type=SqlType(BOOL), value=True))
+            lists.append(False)
+            pads.append(0)
+            guards.append(False)
         return Access(
-            kind, index, index.attnums, tuple(keys), tuple(lists), served=tuple(served),
+            kind, index, index.kept, tuple(keys), tuple(lists), served=tuple(served),
             unique=index.unique and not any(lists), pads=tuple(pads), guards=tuple(guards), score=score,
         )  # fmt: skip
     if index.method == "hash" or any(guards) or any(pads):

@@ -166,7 +166,8 @@ def bind_alter_table(
             retyped = action.kind == "alter column type"
             made = action.definition
             excludes = isinstance(made, ast.Constraint) and made.kind == "exclude"
-            with_text = excludes or isinstance(made, ast.PartitionAction)
+            twice = isinstance(made, ast.Constraint) and error.sqlstate == "42701"
+            with_text = excludes or twice or isinstance(made, ast.PartitionAction)
             if not with_text and (error.sqlstate == "42704" if retyped else error.sqlstate not in _PLACED):
                 error.span = None  # as PostgreSQL, which binds these without the statement's text
             raise

@@ -28,13 +28,14 @@ from planner.conversion.casts import coerce_to_boolean, resolve_unknown
 from planner.conversion.collations import COLLATE_HINT, expr_collation, without_collate
 from planner.conversion.type_names import check_column_type
 from planner.deparse import deparse_expr
-from planner.facts import UNKNOWN
+from planner.facts import BOOL, UNKNOWN
 from planner.indexing.opclass import METHODS, check_class, check_indexable, no_default_class
 from planner.indexing.opclass_extensions import BLOOM, KEPT_BY
 from planner.parse import parse_expression
 from planner.query import WHOLE_ROW, CaseExpr, CaseWhen, Const, Expr, Var
 from planner.query.walk import walk
 from planner.rules.stable import is_immutable
+from planner.types import SqlType
 from planner.types.domains import plain_type
 from planner.types.facts import plain_collation
 
@@ -131,6 +132,7 @@ def create_index(
         opclasses=index.opclasses,
         collations=index.collations,
         options=index.options,
+        guard=index.guard,
     )
 
 
@@ -151,12 +153,10 @@ def computed_index(
 ) -> tuple[IndexDef, tuple[ColumnDef, ...]]:
     """Return an index over ``keys`` (Vars for columns) of the rows for which ``where`` holds, and its hidden columns.
 
-    One row that is not in a partial index has NULL as its first key, so no other row is equal to it. Of values of which only parts are
+    One row that is not in a partial index has NULL as its first key, so no other row is equal to it; where NULLs are equal, a column
+    behind the keys tells which rows are in it (``IndexDef.guard``). Of values of which only parts are
     indexed (trigrams of texts, keys of an hstore, extents of shapes) the hidden column has these.
-    Raises SqlError 0A000 for NULLS NOT DISTINCT of a partial index.
     """
-    if where is not None and index.nulls_not_distinct:
-        raise not_supported("NULLS NOT DISTINCT of a partial index")
     written = tuple(key.attnum if isinstance(key, Var) else 0 for key in keys)
     attnums: list[int] = []
     hidden: list[ColumnDef] = []
@@ -168,11 +168,7 @@ def computed_index(
         if by_extent:
             kept = extent(key, catalog)
         if where is not None and position == 0:
-            kept = CaseExpr(
-                type=kept.type,
-                whens=(CaseWhen(condition=where, result=kept),),
-                default=Const(type=kept.type, value=None),
-            )
+            kept = _where(where, kept)
         elif isinstance(key, Var) and by_parts is None and not by_extent:
             attnums.append(key.attnum)
             continue
@@ -181,10 +177,27 @@ def computed_index(
         hidden.append(hidden_column(attnum, kept, table, catalog))
     expressions = tuple("" if isinstance(key, Var) else deparse_expr(key, table) for key in keys)
     where_sql = "" if where is None else deparse_expr(where, table)
+    guard = 0
+    if where is not None and index.unique and index.nulls_not_distinct:
+        guard = next(free)
+        hidden.append(
+            hidden_column(guard, _where(where, Const(type=SqlType(BOOL), value=True)), table, catalog)
+        )
     made = replace(
-        index, attnums=tuple(attnums), written=written, expressions=expressions, where_sql=where_sql
+        index,
+        attnums=tuple(attnums),
+        written=written,
+        expressions=expressions,
+        where_sql=where_sql,
+        guard=guard,
     )
     return made, tuple(hidden)
+
+
+def _where(condition: Expr, value: Expr) -> Expr:
+    """Return an expression that is ``value`` where a condition holds, else NULL."""
+    none = Const(type=value.type, value=None)
+    return CaseExpr(type=value.type, whens=(CaseWhen(condition=condition, result=value),), default=none)
 
 
 def _free(table: RelationDef) -> Iterator[int]:
@@ -275,19 +288,19 @@ def rebound_indexes(
             keys = [change(key) for key in keys]
             where = None if where is None else change(where)
             made, hidden = computed_index(index, table, keys, where, catalog)
-            old = [a for a, w in zip(index.attnums, index.written, strict=True) if a != w]
+            old = [a for a, w in zip(index.kept, (*index.written, 0), strict=False) if a != w]
             for attnum, column in zip(old, hidden, strict=True):
                 columns[attnum - 1] = replace(
                     columns[attnum - 1], type=column.type, default_sql=column.default_sql
                 )
-            index = replace(made, attnums=index.attnums)
+            index = replace(made, attnums=index.attnums, guard=index.guard)
         indexes.append(index)
     return replace(table, columns=tuple(columns), indexes=tuple(indexes))
 
 
 def without_indexes(table: RelationDef, oids: Collection[int]) -> RelationDef:
     """Return a table without some of its indexes, and without the columns that were theirs alone."""
-    gone = {a for i in table.indexes if i.oid in oids for a in i.attnums if table.column(a).hidden}
+    gone = {a for i in table.indexes if i.oid in oids for a in i.kept if table.column(a).hidden}
     return replace(
         table,
         indexes=tuple(i for i in table.indexes if i.oid not in oids),

@@ -453,6 +453,7 @@ def _key(parts: TableParts, constraint: ast.Constraint, columns: Sequence[str]) 
         deferrable=constraint.deferrable,
         deferred=constraint.initially_deferred,
         options=options,
+        span=constraint.span,
     )
 
 
@@ -480,7 +481,7 @@ def check_key_columns(key: st.KeySpec, columns: Sequence[ColumnDef], span: Span 
         column = by_name.get(name)
         if column is None:
             if name in SYSTEM_COLUMNS:
-                raise not_supported("an index on system columns", span=span)
+                raise SqlError("0A000", "index creation on system columns is not supported")
             raise SqlError("42703", f'column "{name}" named in key does not exist', span=span)
         if name in key.columns:
             if name in seen:
