@@ -57,7 +57,14 @@ from engine.catalog.storage.stored import (
     same_names,
 )
 from engine.catalog.type_owners import own
-from engine.catalog.user_types import register, register_catalog_rows, register_rows_of, row_shape, with_enums
+from engine.catalog.user_types import (
+    note_columns,
+    register,
+    register_catalog_rows,
+    register_rows_of,
+    row_shape,
+    with_enums,
+)
 from pgwire.codecs.users.composite import RowShape
 from pgwire.codecs.users.types import UserTypes
 from pgwire.give_way import paced_iter
@@ -595,6 +602,7 @@ class CatalogSnapshot(FindsNamed):
                 own(item)
                 row, array = row_type_oid(item.oid), row_array_oid(item.oid)
                 register_rows_of(row, array, item.name, "_" + item.name)
+                note_columns(item, committed=False)
                 if item.of_type:
                     register_typed(row, item.of_type)
         if self._constraints is not None:
@@ -610,6 +618,8 @@ class CatalogSnapshot(FindsNamed):
 
     def _turn_types(self, gone: Iterable[TypeDef], made: Iterable[TypeDef]) -> None:
         self._types, self._types_by_name = named_types(self._types, self._types_by_name, gone, made)
+        for item in made:
+            note_columns(item, committed=False)
         if any(type_.kind == "r" for type_ in (*gone, *made)):
             self._constructors = with_constructors(self._constructors, gone, made)
         enums = with_enums(self.codec_types.enums, gone, made)

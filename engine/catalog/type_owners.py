@@ -23,6 +23,7 @@ from pgwire.release import mind_long
 from planner.catalog import RelationDef, TypeDef
 from planner.catalog.relation_kinds import ROW_TYPED
 from planner.conversion.composite import forget_typed
+from planner.conversion.row_parts import forget_row
 from planner.facts import forget_type
 from planner.functions.registry import forget_constructor
 from planner.types.domains import forget_domain
@@ -104,5 +105,6 @@ def _forget(oid: int) -> None:
     forget_range(oid)
     forget_domain(oid)
     forget_typed(oid)
+    forget_row(oid)
     forget_type(oid)
     forget_constructor(oid)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from engine.catalog.storage.stored import Stored
 from engine.catalog.type_owners import own
 from pgwire.codecs.users.composite import Attribute, RowShape
 from pgwire.codecs.users.ranges import RangeType
@@ -23,6 +24,8 @@ from pgwire.codecs.users.register import (
 from pgwire.codecs.users.types import EnumLabels
 from pgwire.give_way import paced
 from planner.catalog import RelationDef, RowType, TypeDef
+from planner.catalog.relation_kinds import ROW_TYPED
+from planner.conversion.row_parts import note_row
 from planner.facts import TypeFact, facts, register_type
 from planner.types.domains import know_domain, plain_type
 from planner.types.facts import FIRST_USER_OID
@@ -79,6 +82,16 @@ def register_rows_of(oid: int, array_oid: int, name: str = "", array_name: str =
         )
     )  # fmt: skip
     register_row(oid, array_oid)
+
+
+def note_columns(item: Stored | None, *, committed: bool) -> None:
+    """Say of which types the columns of a composite type are, or those of a relation's rows; of whatever else nothing."""
+    if isinstance(item, TypeDef) and item.kind == "c":
+        note_row(item.oid, [c.declared.oid for c in item.attributes if not c.dropped], committed=committed)
+    elif isinstance(item, RelationDef) and item.kind in ROW_TYPED:
+        note_row(
+            item.row_type, [c.declared.oid for c in paced(item.columns) if not c.dropped], committed=committed
+        )
 
 
 def register_catalog_rows(relation: RelationDef) -> None:

@@ -199,6 +199,12 @@ def _no_cast(row: RowType, detail: str | None, span: Span | None) -> SqlError:
     return SqlError("42846", f"cannot cast type record to {format_type(row.oid)}", detail=detail, span=span)
 
 
+def fields_made(expr: Expr) -> tuple[Expr, ...] | None:
+    """Return the columns of a row constructor, be it cast to a composite type; None for any other expression."""
+    row = expr.arg if isinstance(expr, ComposeRow) else expr
+    return row.fields if isinstance(row, RowExpr) else None
+
+
 def same_composite(oids: Sequence[int]) -> bool:
     """Tell whether all are one composite type: such values are compared as they stand."""
     bases = {base_oid(oid) for oid in oids}

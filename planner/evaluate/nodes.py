@@ -6,6 +6,7 @@ that evaluates to the expression's value, None for NULL. What comes from the uni
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -354,6 +355,16 @@ def _row(unit: Unit, expr: RowExpr, depth: int) -> str:
     return f"{unit.name(make, 'row')}({unit.tuple_of(expr.fields)})"
 
 
+@functools.cache
+def _three_way() -> dict[int, int]:
+    """Return for the equality of records and arrays what tells their order."""
+    by_signature = facts().proc_by_signature
+    return {
+        by_signature["record_eq(record,record)"]: by_signature["btrecordcmp(record,record)"],
+        by_signature["array_eq(anyarray,anyarray)"]: by_signature["btarraycmp(anyarray,anyarray)"],
+    }
+
+
 def _row_compare(unit: Unit, expr: RowCompare, depth: int) -> str:
     """Lexicographic row comparison: NULL decides as soon as it is met."""
     strictly = expr.kind in ("<", ">")
@@ -364,7 +375,9 @@ def _row_compare(unit: Unit, expr: RowCompare, depth: int) -> str:
         a, b = unit.temp(), unit.temp()
         first, second = (b, a) if swap else (a, b)
         types = (right.type.oid, left.type.oid) if swap else (left.type.oid, right.type.oid)
-        equal = unit.operator(eq_proc, a, b, left.type.oid, right.type.oid)
+        compare = _three_way().get(eq_proc)  # of what may lack an order, whose error is told
+        equal = unit.operator(compare or eq_proc, a, b, left.type.oid, right.type.oid)
+        equal = equal if compare is None else f"{equal} == 0"
         less = unit.operator(lt_proc, first, second, *types)
         source = (
             f"(None if (({a} := {unit.value(left, depth + 2)}) is None) |"

@@ -27,6 +27,7 @@ from planner.facts import ANY, BPCHAR, BYTEA, JSON, JSONB, TEXT, VARCHAR, facts
 from planner.functions import load
 from planner.functions.inline import HELPERS, inline_templates
 from planner.functions.registry import Builtin
+from planner.functions.values.compare import compare_rows
 from planner.query import (
     CMAX,
     CMIN,
@@ -467,6 +468,9 @@ class Unit:
         assert function is not None
         types = tuple(arg.type.oid for arg in args)
         self.calls = max(self.calls, 1 if all(map(of_fixed_length, types)) else 2)
+        of_rows = compare_rows(proc, types) if types else None
+        if of_rows is not None:
+            return builtin, of_rows, True
         spreads = variadic and fact is not None and fact.variadic == ANY
         if spreads:
             return builtin, spread(builtin, function, types), needs_session

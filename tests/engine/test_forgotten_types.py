@@ -19,7 +19,7 @@ from pgwire.codecs import registry
 from pgwire.codecs.users import composite_keys, ranges
 from pgwire.codecs.users import types as user_types
 from planner.catalog import FunctionDef
-from planner.conversion import composite
+from planner.conversion import composite, row_parts
 from planner.facts import _kept, facts
 from planner.functions.registry import REGISTRY
 from planner.types import domains
@@ -38,6 +38,7 @@ KINDS = """
     CREATE VIEW t{n} AS SELECT 1 a; SELECT t{n} FROM t{n}; DROP VIEW t{n}
     CREATE MATERIALIZED VIEW t{n} AS SELECT 1 a; DROP MATERIALIZED VIEW t{n}
     CREATE TYPE t{n} AS (a int, b text); CREATE TABLE u{n} OF t{n}; SELECT row(1,'x')::t{n} < row(2,'y')::t{n}, NULL::u{n}::t{n}; DROP TYPE t{n} CASCADE
+    CREATE TYPE u{n} AS (a int, p point); CREATE TYPE t{n} AS (a int, u u{n}); SELECT ARRAY[row(1,NULL)::t{n}] = '{{}}'; DROP TYPE t{n}, u{n}
     CREATE TYPE t{n} AS ENUM ('a', 'b'); SELECT 'a'::t{n} < 'b', ARRAY['a']::t{n}[]; ALTER TYPE t{n} RENAME TO u{n}; DROP TYPE u{n}
     CREATE DOMAIN t{n} AS int CHECK (value > 0); SELECT 1::t{n}, ARRAY[1]::t{n}[]; DROP DOMAIN t{n}
     CREATE TYPE t{n} AS RANGE (subtype = float8); SELECT t{n}(1,2) && t{n}(2,3), t{n}_multirange(t{n}(1,2)); DROP TYPE t{n}
@@ -70,6 +71,7 @@ def known(database: Database) -> dict[str, int]:
         "ranges": typefacts._ranges(),
         "typed": composite._OF,
         "of": composite._TYPED,
+        "columns": row_parts._parts,
         "functions": REGISTRY.functions,
         "codecs": registry.CODECS,
         "with rows": registry.WITH_ROWS,

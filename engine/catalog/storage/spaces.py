@@ -26,6 +26,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.fences import NO_FENCES, Fence, fence_of_item, fence_of_row, fence_off, log_fences
 from engine.catalog.storage.store import Unreadable, is_shared, split_key
 from engine.catalog.storage.stored import Stored, StoredKey
+from engine.catalog.user_types import note_columns
 from pgwire.codecs.users.types import forget_space, set_latest
 from planner.catalog import DatabaseDef
 from planner.deparse.expr import quote_identifier
@@ -200,6 +201,8 @@ def _publish(
     space.history.record(ts, space.catalog, after, changes, since)
     space.catalog = after
     set_latest(after.codec_types)
+    for item in changes.values():
+        note_columns(item, committed=True)
 
 
 def objects_in(catalog: CatalogSnapshot, database: int, count: int) -> str:

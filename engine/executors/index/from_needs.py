@@ -12,11 +12,13 @@ from typing import Any
 
 from engine.catalog.relations.virtual import keyed_columns
 from engine.executors.index.access.choice import has_sublink, is_volatile, ranges_used, returns_set
+from planner.conversion.row_parts import can_equate
 from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, TEXT, VARCHAR, facts
 from planner.indexing.comparisons import conjuncts_of
 from planner.query import (
     BoolExpr,
     Const,
+    DecomposeRow,
     Expr,
     FromItem,
     OpExpr,
@@ -62,7 +64,7 @@ def hash_keys(conjunct: Expr, left: AbstractSet[int], right: AbstractSet[int]) -
     a, b = conjunct.args
     if a.type.oid != b.type.oid and not any(a.type.oid in f and b.type.oid in f for f in _FAMILIES):
         return None
-    if is_volatile(conjunct):
+    if is_volatile(conjunct) or not _all_equated(a) or not _all_equated(b):
         return None
     used_a, used_b = ranges_used(a), ranges_used(b)
     if not used_a or not used_b:
@@ -72,6 +74,12 @@ def hash_keys(conjunct: Expr, left: AbstractSet[int], right: AbstractSet[int]) -
     if used_b <= left and used_a <= right:
         return b, a
     return None
+
+
+def _all_equated(key: Expr) -> bool:
+    """Tell whether values of a key can be compared whatever is in them; where PostgreSQL finds that they cannot, it hashes and sorts none."""
+    whole = key.arg if isinstance(key, DecomposeRow) else key
+    return can_equate(whole.type.oid)
 
 
 _WIDE = ("namespace", "owner", "_schema", "_catalog", "schemaname")

@@ -21,7 +21,7 @@ from planner.bind.expression.expr import bind_expr, operator_name, register
 from planner.bind.scope import Scope
 from planner.conversion.casts import CastContext, can_coerce, coerce_to_boolean
 from planner.conversion.common_types import coerce_to_common, common_type
-from planner.conversion.composite import compose, is_composite
+from planner.conversion.composite import compose, fields_made, is_composite
 from planner.conversion.order import family_operator, operator_strategies
 from planner.conversion.resolve import make_operator, make_scalar_array_op
 from planner.facts import BOOL, RECORD, UNKNOWN, facts
@@ -199,7 +199,7 @@ def _in(scope: Scope, node: ast.In) -> Expr:
                     names=tuple([f"f{i}" for i in range(1, len(lefts) + 1)]),
                     span=node.left.span,
                 )
-                comparisons.append(make_operator(name, row, bind_expr(scope, item), env, node.span))
+                comparisons.append(_in_one(scope, name, row, bind_expr(scope, item), node.span))
         return _and(comparisons, node.span, "and" if node.negated else "or")
     left = bind_expr(scope, node.left)
     plain: list[Expr] = []
@@ -220,9 +220,17 @@ def _in(scope: Scope, node: ast.In) -> Expr:
             parts.append(make_scalar_array_op(name, left, right, not node.negated, env, node.span))
             values = with_vars
     for value in values:
-        comparison = make_operator(name, left, value, env, node.span)
+        comparison = _in_one(scope, name, left, value, node.span)
         parts.append(coerce_to_boolean(comparison, "IN", env))
     return _and(parts, node.span, "and" if node.negated else "or")
+
+
+def _in_one(scope: Scope, name: str, left: Expr, right: Expr, span: Span | None) -> Expr:
+    """Compare with one item of a list: rows that are made here column by column, whether they are cast or not."""
+    lefts, rights = fields_made(left), fields_made(right)
+    if lefts is None or rights is None:
+        return make_operator(name, left, right, scope.context.env, span)
+    return row_comparison(scope, name, lefts, rights, span)
 
 
 # --- BETWEEN, DISTINCT, NULLIF ------------------------------------------------------------------
@@ -249,28 +257,33 @@ def _between(scope: Scope, node: ast.Between) -> Expr:
 
 def _distinct(scope: Scope, node: ast.Distinct) -> Expr:
     if isinstance(node.left, ast.Row) and isinstance(node.right, ast.Row):
-        lefts = expand_stars(scope, node.left.items)
-        rights = expand_stars(scope, node.right.items)
-        if len(lefts) != len(rights):
-            raise SqlError("42601", "unequal number of entries in row expressions", span=node.span)
-        parts = [
-            _one_distinct(scope, left, right, node.span) for left, right in zip(lefts, rights, strict=True)
-        ]
-        if not parts:
-            whole: Expr = Const(type=_BOOLEAN, value=False, span=node.span)
-        else:
-            whole = _and(parts, node.span, "or")
-        if node.negated:
-            return BoolExpr(type=_BOOLEAN, kind="not", args=(whole,), span=node.span)
-        return whole
+        return _distinct_rows(
+            scope, node, expand_stars(scope, node.left.items), expand_stars(scope, node.right.items)
+        )
     for side, other in ((node.right, node.left), (node.left, node.right)):
         if isinstance(side, ast.Constant) and side.kind == "null":
             arg = bind_expr(scope, other)
             scope.context.env.params.left_open(arg)
             row = arg.type.oid == RECORD or is_composite(arg.type.oid)
             return NullTest(type=_BOOLEAN, arg=arg, negated=not node.negated, whole=row, span=node.span)
-    result = _one_distinct(scope, bind_expr(scope, node.left), bind_expr(scope, node.right), node.span)
-    return replace(result, negated=node.negated)
+    left, right = bind_expr(scope, node.left), bind_expr(scope, node.right)
+    lefts, rights = fields_made(left), fields_made(right)
+    if lefts is not None and rights is not None:
+        return _distinct_rows(scope, node, lefts, rights)
+    return replace(_one_distinct(scope, left, right, node.span), negated=node.negated)
+
+
+def _distinct_rows(scope: Scope, node: ast.Distinct, lefts: Sequence[Expr], rights: Sequence[Expr]) -> Expr:
+    if len(lefts) != len(rights):
+        raise SqlError("42601", "unequal number of entries in row expressions", span=node.span)
+    parts = [_one_distinct(scope, left, right, node.span) for left, right in zip(lefts, rights, strict=True)]
+    if not parts:
+        whole: Expr = Const(type=_BOOLEAN, value=False, span=node.span)
+    else:
+        whole = _and(parts, node.span, "or")
+    if node.negated:
+        return BoolExpr(type=_BOOLEAN, kind="not", args=(whole,), span=node.span)
+    return whole
 
 
 def _one_distinct(scope: Scope, left: Expr, right: Expr, span: Span | None) -> DistinctExpr:

@@ -29,7 +29,7 @@ from planner.conversion.casts import CastContext, coerce, coerce_to_boolean, try
 from planner.conversion.collations import COLLATIONS, expr_collation, type_collation
 from planner.conversion.common_types import coerce_all_to_common, coerce_to_common, select_common_type
 from planner.conversion.composite import opened
-from planner.conversion.order import find_less
+from planner.conversion.order import find_less, unordered_field
 from planner.conversion.resolve import make_operator, make_scalar_array_op
 from planner.conversion.type_names import names_by_oid, time_precision
 from planner.facts import (
@@ -303,7 +303,7 @@ def _min_max(scope: Scope, node: ast.MinMax) -> Expr:
     args = [bind_expr(scope, arg) for arg in node.args]
     coerced, type_ = coerce_all_to_common(args, word, scope.context.env)
     less = find_less(type_.oid)
-    if less is None:
+    if less is None or unordered_field(type_.oid, scope.context.env.row_type, 1):
         raise SqlError("42883", f"could not identify a comparison function for type {format_type(type_.oid)}")
     return MinMaxExpr(type=type_, greatest=node.greatest, args=coerced, lt=less.proc, span=node.span)
 

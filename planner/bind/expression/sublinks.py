@@ -16,6 +16,7 @@ from planner.bind.expression.columns import expand_stars
 from planner.bind.expression.compare import comparison_kind, ordering_procs
 from planner.bind.expression.expr import bind_expr, operator_name, register
 from planner.bind.scope import Scope
+from planner.conversion.composite import fields_made
 from planner.conversion.resolve import make_operator
 from planner.facts import BOOL, facts
 from planner.query import Expr, OpExpr, QueryExpr, SubLink, SubLinkKind, Var
@@ -81,7 +82,8 @@ def _quantified(scope: Scope, node: ast.SubLink) -> Expr:
     if isinstance(node.test, ast.Row):
         lefts: Sequence[Expr] = expand_stars(scope, node.test.items)
     else:
-        lefts = (bind_expr(scope, node.test),)
+        left = bind_expr(scope, node.test)
+        lefts = fields_made(left) or (left,)
     query = _body(scope, node)
     kind = SubLinkKind.ANY if node.kind == "any" else SubLinkKind.ALL
     return _compared(scope, kind, name, lefts, query, node.span)

@@ -29,6 +29,8 @@ from planner.functions.numbers.integer import check8
 from planner.functions.registry import REGISTRY, AggregateState
 from planner.functions.session import EvalSession
 from planner.functions.values.compare import sort_key
+from planner.functions.values.record_keys import ordered
+from planner.types.facts import element_of
 
 
 class Count:
@@ -320,17 +322,20 @@ REGRESSIONS: dict[str, Callable[[Regression], Any]] = {
 class Extreme:
     """min and max by a type's sort key; of values that compare as equal (intervals, numerics of other scales) the last, of bpchar the first."""
 
-    __slots__ = ("best", "first", "key", "larger", "value")
+    __slots__ = ("best", "element", "first", "key", "larger", "value")
 
     def __init__(self, larger: bool, types: tuple[int, ...]) -> None:
         self.larger = larger
+        self.element = element_of(types[0])  # two arrays are compared, or not, by what elements are
         self.first = types[0] == BPCHAR
         self.key = sort_key(types[0])
         self.best: Any = None
         self.value: Any = None
 
     def step(self, value: Any) -> None:
-        """Keep the extreme one."""
+        """Keep the extreme one. Raises SqlError 42883 for a second array of elements that have no order."""
+        if self.element and self.value is not None:
+            ordered(self.element)
         key = value if self.key is None else self.key(value)
         better = self.value is None or (key > self.best if self.larger else key < self.best)
         if better or (not self.first and key == self.best):
@@ -338,6 +343,8 @@ class Extreme:
 
     def many(self, values: list[Any]) -> None:
         """Keep the extreme one of a batch."""
+        if self.element and len(values) > 1:
+            ordered(self.element)
         choose = max if self.larger else min
         found = values if self.first else reversed(values)
         self.step(choose(found) if self.key is None else choose(found, key=self.key))

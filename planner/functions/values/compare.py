@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -22,13 +22,16 @@ from pgwire.codecs.array import dimensions, flatten
 from pgwire.codecs.json import key_order
 from pgwire.codecs.json import long as json_long
 from pgwire.codecs.system import RecordValue
+from pgwire.codecs.users.composite import values_of
 from pgwire.codecs.users.ranges import comparable, range_type
+from pgwire.codecs.users.types import row_shape
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.long import arrays as long_arrays
 from pgwire.long.arrays import gathered, tupled
 from pgwire.long.values import in_order, joined_up, stripped
 from pgwire.release import mind_long, release
 from planner.base.errors import SqlError
+from planner.conversion.row_parts import can_equate, can_order
 from planner.facts import (
     BPCHAR,
     BYTEA,
@@ -49,8 +52,10 @@ from planner.facts import (
     of_types,
 )  # fmt: skip
 from planner.functions.registry import REGISTRY
+from planner.functions.session import EvalSession
 from planner.functions.values.record_keys import RecordKey, anyhow, equated, ordered
 from planner.types.domains import base_oid
+from planner.types.facts import type_kind
 
 Key = Callable[[Any], Any]
 
@@ -359,6 +364,31 @@ def _record_order(a: Any, b: Any, known: Callable[[int], None]) -> int:
     return -1 if x < y else int(x != y)
 
 
+def compare_rows(proc: int, types: Sequence[int]) -> Callable[[EvalSession, Any, Any], Any] | None:
+    """Return what compares two values of a composite type column by column; None where the values can be compared as they stand.
+
+    It raises SqlError 42883 where the two are equal up to a column that cannot be compared.
+    """
+    found = _OF_ROWS.get(proc)
+    oid = base_oid(types[0])
+    if found is None or type_kind(oid) != "c" or oid != base_oid(types[-1]):
+        return None
+    plain, known = found
+    if known is anyhow or (can_equate(oid) if known is equated else can_order(oid)):
+        return None
+
+    def function(session: EvalSession, a: bytes, b: bytes) -> Any:
+        shape = row_shape(oid, session.codec_settings)
+        x, y = (_record(RecordValue(values_of(v, shape), shape.types, shape.names)) for v in (a, b))
+        return plain(x.order(y, known), 0)
+
+    return function
+
+
+_OF_ROWS: Final[dict[int, tuple[Callable[[Any, Any], Any], Callable[[int], None]]]] = {}
+"""Functions that compare records."""
+
+
 def _by_order(plain: Callable[[Any, Any], bool], known: Callable[[int], None]) -> Callable[[Any, Any], bool]:
     return lambda a, b: plain(_record_order(a, b, known), 0)
 
@@ -401,7 +431,9 @@ def _register() -> None:
     for suffix, plain in _PLAIN.items():
         known = equated if suffix in ("eq", "ne") else ordered
         python(f"record_{suffix}(record,record)", _by_order(plain, known))
+        _OF_ROWS[facts().proc_by_signature[f"record_{suffix}(record,record)"]] = (plain, known)
         python(f"record_image_{suffix}(record,record)", _by_order(plain, anyhow))
+    _OF_ROWS[facts().proc_by_signature["btrecordcmp(record,record)"]] = (lambda order, _: order, ordered)
     python("btrecordcmp(record,record)", lambda a, b: _record_order(a, b, ordered))
     python("btrecordimagecmp(record,record)", lambda a, b: _record_order(a, b, anyhow))
     for t, stem in (("text", "text_"), ("bpchar", "bpchar_"), ("tid", "tid")):

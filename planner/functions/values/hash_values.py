@@ -31,6 +31,7 @@ from pgwire.codecs.users.types import row_shape
 from pgwire.give_way import give_way, paced_iter
 from pgwire.long.arrays import PIECE
 from planner.base.errors import SqlError
+from planner.conversion.row_parts import can_hash
 from planner.facts import (
     BOOL,
     BPCHAR,
@@ -274,6 +275,8 @@ def _record(session: EvalSession, value: Any, seed: int, oid: int) -> int:
 
 
 def _column(session: EvalSession, item: Any, seed: int, type_: int) -> int:
+    if not can_hash(type_) and type_ != RECORD:
+        raise SqlError("42883", f"could not identify a hash function for type {format_type(type_)}")
     compute = hash_of(type_)
     if compute is not None:
         return 0 if item is None else _whole(compute(item, seed))

@@ -16,8 +16,8 @@ from typing import Any
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import paced, paced_iter
 from planner.base.errors import SqlError
-from planner.conversion.order import find_equality, find_less
-from planner.facts import RECORD, of_types
+from planner.conversion.row_parts import can_equate, can_order
+from planner.facts import RECORD
 from planner.types.facts import element_of, format_type
 
 
@@ -89,17 +89,15 @@ def anyhow(oid: int) -> None:
     """Every type can be compared."""
 
 
-@of_types
 def ordered(oid: int) -> None:
-    """Raise 42883 for a type without a default order."""
-    if find_less(oid) is None:
+    """Raise 42883 for a type without a default order, or of whose columns one has none."""
+    if not can_order(oid):
         raise SqlError("42883", f"could not identify a comparison function for type {format_type(oid)}")
 
 
-@of_types
 def equated(oid: int) -> None:
-    """Raise 42883 for a type without a default equality."""
-    if find_equality(oid) is None:
+    """Raise 42883 for a type without a default equality, or of whose columns one has none."""
+    if not can_equate(oid):
         raise SqlError("42883", f"could not identify an equality operator for type {format_type(oid)}")
 
 
@@ -135,7 +133,7 @@ def _alike(group: list[tuple[tuple[bool, Any], ...]]) -> bool:
                 return False
             if types is None:
                 types = x.types
-                if any(find_less(oid) is None for oid in types):
+                if not all(map(can_order, types)):
                     return False
             elif types != x.types:
                 return False

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from planner import facts as f
 from planner.base.errors import SqlError, not_supported
+from planner.conversion.row_parts import can_equate, can_order
 from planner.facts import facts
 from planner.functions.registry import REGISTRY, SqlForm
 from planner.lower.forms.datetime import to_timestamp
@@ -14,6 +15,7 @@ from planner.lower.kit.dialect import Dialect
 from planner.lower.kit.value import Val, kind_of
 from planner.lower.query import expr as expressions
 from planner.types import SqlType
+from planner.types.facts import format_type
 
 _DAY_US = 86_400_000_000
 # Pairs of different types that compare without a session setting.
@@ -37,13 +39,34 @@ def comparison(symbol: str) -> SqlForm:
     return form
 
 
+def _of_arrays(symbol: str) -> SqlForm:
+    """Return the form of a comparison of arrays, whose elements the engines compare whatever they are."""
+    of_values = comparison(symbol)
+    known = can_equate if symbol in ("=", "<>") else can_order
+
+    def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+        for arg in args:
+            if arg.type.oid not in (f.UNKNOWN, f.ANYARRAY) and not known(arg.type.oid):
+                raise not_supported(
+                    f"comparison of values of type {format_type(arg.type.oid)} in this executor"
+                )
+        return of_values(d, args, result)
+
+    return form
+
+
 def _of_composites(symbol: str) -> SqlForm:
     """Return the form of a comparison of records, which is one of values of a composite type."""
     of_values = comparison(symbol)
+    equality = symbol in ("=", "<>")
 
     def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
         if any(arg.type.oid == f.RECORD for arg in args):
             raise not_supported("comparison of row values in this executor")
+        if not all(can_equate(arg.type.oid) and (equality or can_order(arg.type.oid)) for arg in args):
+            raise not_supported(
+                f"comparison of values of type {format_type(args[0].type.oid)} in this executor"
+            )
         return of_values(d, args, result)
 
     return form
@@ -72,7 +95,7 @@ def _register() -> None:
             if not op.proc or not op.left:
                 continue
             if op.left == f.ANYARRAY and op.right == f.ANYARRAY:
-                form = comparison(symbol)
+                form = _of_arrays(symbol)
                 REGISTRY.sql(known.signature(op.proc), duckdb=form, spark=form)
                 continue
             if op.left == f.RECORD and op.right == f.RECORD:
