@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.executors.spark.gateway import Gateway, GatewayError, start_gateway
-from engine.server.doctor import java_command
+from engine.executors.spark.java import java_command
 
 Views = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
 """Table -> (its files, its column names in order of attnum)."""

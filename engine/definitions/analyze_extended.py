@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.base.statistics_records import ExtendedRecord
 from engine.changes.writes.shape import table_layout
-from engine.executors.statistics.extended import SAMPLE_ROWS, Column, ExtendedRecord, extended
+from engine.executors.statistics.extended import SAMPLE_ROWS, Column, extended
 from engine.plans.unasked import unasked_rows
 from engine.session.acting import acting_as
 from pgwire.codecs.registry import text_output

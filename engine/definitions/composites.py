@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from engine.catalog.row_parts import columns_holding
 from engine.definitions import functions
 from engine.definitions.attribute_types import refuse_used
 from engine.definitions.domains import domains_over
@@ -31,7 +32,7 @@ from engine.definitions.roles import function_words
 from engine.definitions.stored_queries import rebase_queries
 from engine.definitions.table.alter import apply_actions
 from engine.definitions.table.create import target_schema
-from engine.definitions.table.held_rows import columns_holding, refuse_cycle, refuse_unordered, repack_rows
+from engine.definitions.table.held_rows import refuse_cycle, refuse_unordered, repack_rows
 from engine.definitions.table.rename import rename_column
 from engine.definitions.type_names import check_free, make_room
 from engine.definitions.types import changed_type, new_type, without_attribute

@@ -20,9 +20,10 @@ from engine.catalog.storage.store import is_shared, write_changes
 from engine.catalog.storage.stored import PG_DATABASE_OID, CommentDef, Stored, StoredKey, key_of
 from engine.definitions.database_copy import copied, copy_rows
 from engine.definitions.dropping.drop import drop_rows
-from engine.definitions.needs.members import named_role, refuse_predefined
+from engine.definitions.needs.members import refuse_predefined
 from engine.definitions.needs.privileges import check as check_privileges
 from engine.session.large_objects import shards as large_objects
+from engine.session.named_roles import named_role
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from planner import statements as st

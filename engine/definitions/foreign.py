@@ -16,15 +16,9 @@ from engine.catalog.storage.stored import key_of
 from engine.definitions.dropping.dependency_walk import Address, Told, lines, told
 from engine.definitions.dropping.dependents import still_needed
 from engine.definitions.dropping.drop import drop_relations, kept_about, notice_cascade
-from engine.definitions.foreign_parts import (
-    foreign_of,
-    no_handler,
-    tables_below,
-    validator_of,
-    with_dependents,
-    words,
-)
-from engine.definitions.needs.members import named_role
+from engine.definitions.foreign_parts import tables_below, validator_of, with_dependents, words
+from engine.session.catalog.foreign import foreign_of, no_handler
+from engine.session.named_roles import named_role
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome
 from pgwire.give_way import openly

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from engine.catalog.graph import naming
 from engine.catalog.state import CatalogSnapshot
+from engine.session.catalog.foreign import foreign_of
 from engine.session.plans.plan import Replan
 from pgwire.give_way import openly
 from planner import statements as st
-from planner.base.errors import SqlError
 from planner.catalog import RelationDef
 from planner.catalog.foreign import PG_FOREIGN_TABLE, ForeignDef, MappingDef, ServerDef, WrapperDef
 from planner.information.describe import describe_object
@@ -19,16 +19,6 @@ from planner.statements.foreign_options import PG_ATTRIBUTE, changed_options, ch
 
 if TYPE_CHECKING:
     from engine.session.session import Session
-
-_Kind = TypeVar("_Kind", WrapperDef, ServerDef, MappingDef)
-
-
-def foreign_of(catalog: CatalogSnapshot, kind: type[_Kind], oid: int) -> _Kind:
-    """Return an object of a kind. Raises Replan where it has been dropped since the plan was made."""
-    found = catalog.foreign_by_oid(oid)
-    if not isinstance(found, kind):
-        raise Replan
-    return found
 
 
 def words(session: Session, item: ForeignDef) -> str:
@@ -60,11 +50,6 @@ def owned_by(catalog: CatalogSnapshot, roles: Collection[int]) -> list[ForeignDe
 def validator_of(catalog: CatalogSnapshot, server: ServerDef) -> int:
     """Return the function that looks at options of what is of a server, 0 for none."""
     return foreign_of(catalog, WrapperDef, server.wrapper).validator
-
-
-def no_handler(wrapper: WrapperDef) -> SqlError:
-    """Return the error for what only a handler could do."""
-    return SqlError("55000", f'foreign-data wrapper "{wrapper.name}" has no handler')
 
 
 def check_table_options(session: Session, relation: RelationDef) -> None:
@@ -103,8 +88,3 @@ def tables_below(catalog: CatalogSnapshot, asked: Sequence[ForeignDef]) -> list[
         if isinstance(item, RelationDef) and item.server in servers
     ]
     return sorted(found, key=lambda item: item.oid)
-
-
-def no_reader(catalog: CatalogSnapshot, table: RelationDef) -> SqlError:
-    """Return the error for rows of a foreign table, which only the handler of its wrapper could get or change."""
-    return no_handler(foreign_of(catalog, WrapperDef, foreign_of(catalog, ServerDef, table.server).wrapper))

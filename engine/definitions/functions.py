@@ -32,12 +32,12 @@ from engine.definitions.dropping.dependents import (
     still_needed,
 )
 from engine.definitions.namings import Namings
-from engine.definitions.needs.members import named_role
 from engine.definitions.needs.needs import denied
 from engine.definitions.roles import function_words
 from engine.definitions.table.row_readers import Reads, reading
 from engine.definitions.table.temporary import refuse_temporary_move
 from engine.programs.plpgsql.extra_checks import tell_extra
+from engine.session.named_roles import named_role
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from engine.session.session import Session

@@ -21,9 +21,9 @@ from engine.catalog.storage.stored import (
     StoredKey,
     key_of,
 )
-from engine.definitions.needs.members import OWN_NAMES, grantees, named_role
 from engine.session.large_objects.access import acl_of
 from engine.session.large_objects.statements import rows_of
+from engine.session.named_roles import OWN_NAMES, grantees, named_role
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from pgwire.give_way import between, paced, paced_iter, spaced

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-from engine.definitions.needs.members import named_role
 from engine.definitions.table.temporary import refuse_temporary_move
+from engine.session.named_roles import named_role
 from planner.base.errors import SqlError
 from planner.catalog import TextSearchDef
 from planner.catalog.collations import CollationDef

@@ -27,7 +27,6 @@ from engine.definitions.foreign_parts import owned_by, words
 from engine.definitions.needs.members import changed_members, refuse_predefined, refuse_reserved_role
 from engine.definitions.table.policies import role_targets
 from engine.definitions.table.statistics_parts import statistics_owned_by, statistics_words
-from engine.session.acting import refuse_other_role
 from engine.session.large_objects import statements as large_objects
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
@@ -42,7 +41,6 @@ from pgwire.auth.scram import (
 from pgwire.give_way import opening, paced_iter, spaced
 from planner.base.errors import SqlError, not_supported
 from planner.catalog import AclDef, FunctionDef, RelationDef, RoleDef
-from planner.catalog.acl import memberships
 from planner.catalog.parameters import PG_PARAMETER_ACL
 from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.catalog.rights import grantable_columns, languages
@@ -55,7 +53,6 @@ from planner.statements import RoleStatement
 from planner.textsearch.names import SEARCH_NAMES
 
 if TYPE_CHECKING:
-    from engine.catalog.state import CatalogSnapshot
     from engine.session.session import Session
 
 _OWNED = {kind: facts.word for kind, facts in RELATION_KINDS.items() if kind not in ("c", "i")}
@@ -394,45 +391,3 @@ def shown_name(session: Session, relation: RelationDef) -> str:
         if found is not None:
             return name if found.oid == relation.oid else qualified
     return qualified
-
-
-def set_role(session: Session, setting: str, value: str | None, *, local: bool) -> None:
-    """SET ROLE and SET SESSION AUTHORIZATION: a superuser may become anyone, others only themselves.
-
-    SET ROLE goes by the session user, SET SESSION AUTHORIZATION by who logged in; the latter also ends a
-    SET ROLE. ``is_superuser`` follows the current user. All of it is undone with the transaction.
-
-    Raises SqlError 22023 for an unknown role, 42501 where it is not allowed.
-    """
-    refuse_other_role(session, setting)
-    settings = session.settings
-    if setting == "role":
-        if value is not None and value != "none":
-            session.identity.take(allow_role(session.today, value, session.identity.session, "role"))
-        settings.follow("role", value, local=local)
-    else:
-        if value is not None:
-            login = session.identity.login
-            session.identity.take(allow_role(session.today, value, login, "session authorization"))
-        settings.follow("session_authorization", value, local=local)
-        settings.follow("role", None, local=local)
-    settings.follow("is_superuser", "on" if session.is_superuser else "off", local=local)
-
-
-def allow_role(catalog: CatalogSnapshot, name: str, by: int, what: str) -> RoleDef:
-    """Return the role that the role ``by`` becomes, as a ``role`` or as a ``session authorization``.
-
-    Raises SqlError 22023 for an unknown one, 42501 where it may not.
-    """
-    other = catalog.role(name)
-    if other is None:
-        raise SqlError("22023", f'role "{name}" does not exist')
-    acting = catalog.role_by_oid(by)
-    may = acting is not None and (
-        acting.superuser
-        or acting.oid == other.oid
-        or (what == "role" and other.oid in memberships(acting, catalog.role_by_oid))
-    )
-    if not may:
-        raise SqlError("42501", f'permission denied to set {what} "{name}"')
-    return other

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from engine.base.eager import settle
-from engine.changes.triggers.dependencies import comments_of, trigger_words, without_triggers
 from engine.changes.triggers.firing import compiled
 from engine.definitions.dropping.drop import table_of
 from engine.definitions.table.partitions import inherit_below
+from engine.definitions.table.trigger_dependencies import comments_of, trigger_words, without_triggers
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from engine.session.session import Session

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
+from engine.catalog.row_parts import columns_holding
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_TYPE_OID, Stored, StoredKey, key_of, row_array_oid, row_type_oid
 from engine.catalog.type_names import array_name
@@ -24,22 +25,21 @@ from engine.definitions.dropping.drop import (
     described,
     drop_relations,
     kept_about,
-    resolve,
-    schema_called,
     table_of,
     tell,
     view_dependents,
 )
 from engine.definitions.dropping.uses import dependency, drop_use, uses_of
 from engine.definitions.namings import Namings, check_dependencies
-from engine.definitions.needs.members import named_role
 from engine.definitions.stored_queries import rebase_queries
 from engine.definitions.table.alter_columns import views_that_break, without_columns
 from engine.definitions.table.create import target_schema
-from engine.definitions.table.held_rows import columns_holding, repack_rows
+from engine.definitions.table.held_rows import repack_rows
 from engine.definitions.table.temporary import refuse_temporary_move
 from engine.definitions.type_names import check_free, make_room
 from engine.executors.index.keyed import KeySet
+from engine.session.catalog.names import resolve, schema_called
+from engine.session.named_roles import named_role
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from engine.session.session import Session

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.base.loop.threads import beside
 from engine.catalog.state import CatalogSnapshot
-from engine.feeds.subscriptions import named
+from engine.plans.named_queries import name_in, with_query
 from engine.plans.query import compile_ahead
 from engine.session.in_use import refuse_before_actions
 from engine.session.plans.plan import PLAN_CACHE_MAX_TEXT, Plan
@@ -120,7 +120,7 @@ class Planning:
         """As ``bind``, in a thread where that is all it takes: others go on, and a cancel ends the waiting."""
         session = self.session
         node = statement.statement
-        simple = statement.as_of is None and named.name_in(node) is None
+        simple = statement.as_of is None and name_in(node) is None
         if not simple or session.block.state is FAILED:
             return self.bind(statement, param_oids, variable_params=variable_params)
         session.view.renew()
@@ -153,7 +153,7 @@ class Planning:
         session = self.session
         if session.block.state is FAILED and not _allowed_when_failed(statement.statement):
             raise SqlError("25P02", IN_FAILED_BLOCK)
-        if (name := named.name_in(statement.statement)) is not None:
+        if (name := name_in(statement.statement)) is not None:
             return self._bind_named(name, statement, param_oids, variable_params=variable_params)
         if statement.as_of is not None and not isinstance(statement.statement, ast.Prepare):
             return self._bind_in_past(statement, param_oids, variable_params=variable_params)
@@ -164,7 +164,7 @@ class Planning:
     ) -> Plan:
         """Bind a statement that reads a named subscription: with its query, against the catalog of its position."""
         record = self.db.named.of(self.session, name).record
-        whole = replace(statement, statement=named.with_query(statement.statement, record.sql))
+        whole = replace(statement, statement=with_query(statement.statement, record.sql))
         then = self.session.past(Timestamp(record.position), policies=False)
         with self.session.view.looking_at(then, within=True):
             return self._bind(whole, param_oids, variable_params=variable_params, worded=False)

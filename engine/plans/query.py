@@ -21,9 +21,9 @@ from engine.base.executor import READS, EngineLimit, ExecContext, Executor, Resu
 from engine.base.rows import ReadyRows, RowStream
 from engine.base.settings.defs import MAX_BYTES, definitions
 from engine.base.slices import SLICE_ROWS
-from engine.definitions.needs.privileges import permitted
 from engine.executors.filters import TableFilters
 from engine.executors.index.sources import PLAIN
+from engine.session.plans.permission import permitted
 from engine.session.plans.plan import Plan
 from engine.session.transaction.races import is_contended
 from pgwire.codecs.errors import DataError

@@ -23,8 +23,8 @@ from engine.base.settings.lists import split_identifiers
 from engine.base.settings.values import FindConfiguration, normalise
 from engine.catalog.storage.stored import SUPERUSER_OID
 from engine.connection.backend import Connection
-from engine.definitions.roles import allow_role
 from engine.session.session import Session
+from engine.session.set_role import allow_role
 from pgwire.backend import Authentication, Responder
 from pgwire.errors import BackendError, ErrorReport
 from pgwire.tcp import TCP_OPTIONS

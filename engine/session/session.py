@@ -4,7 +4,7 @@
     block      the transaction: BEGIN to COMMIT, savepoints, time limits        engine/session/transaction/block.py
     view       the catalog as the transaction sees and changes it               engine/session/catalog/view.py
     timing     deferred constraint checks                                       engine/session/transaction/timing.py
-    ahead      indexes being built before the DDL that adds them                engine/definitions/table/index_ahead.py
+    ahead      indexes being built before the DDL that adds them                engine/session/built_ahead.py
     system     the server as system functions see it                            engine/session/system.py
 
 ``Session`` is also what functions see of the session (``planner.functions.session.EvalSession``) and what statements are bound
@@ -26,8 +26,8 @@ from engine.base.settings.lists import split_identifiers
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.todays_code import same_names, with_code_of
 from engine.catalog.todays_rights import last_owner, lost_columns, with_rights_of
-from engine.definitions.table.index_ahead import BuiltAhead
 from engine.definitions.table.temporary import CommitActions
+from engine.session.built_ahead import BuiltAhead
 from engine.session.catalog.view import CatalogView
 from engine.session.channels import SessionChannels
 from engine.session.conflicts import Surroundings
@@ -37,9 +37,11 @@ from engine.session.errors import in_bounds
 from engine.session.identity import Identity, existing, name_of
 from engine.session.interrupts import CancelFlag
 from engine.session.progress import CopyProgress
+from engine.session.set_role import set_role
 from engine.session.system import SystemView
 from engine.session.transaction.block import Block
 from engine.session.transaction.block_state import IDLE
+from engine.session.transaction.modes import change_mode
 from engine.session.transaction.timing import Timing
 from pgwire.backend import Responder
 from pgwire.codecs.settings import CodecSettings
@@ -196,9 +198,6 @@ class Session:
 
         Raises SqlError 42501, 42704, 22023, 25001 and others, as SET.
         """
-        from engine.definitions.roles import set_role
-        from engine.statements.block import change_mode
-
         check_length(name)
         key = name.lower()
         if key in MODES:

@@ -14,6 +14,7 @@ from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from engine.session.transaction import snapshots, time_travel
 from engine.session.transaction.block_state import FAILED, IDLE, IMPLICIT
+from engine.session.transaction.modes import change_mode
 from planner import statements as st
 from planner.base.errors import SqlError
 
@@ -140,21 +141,6 @@ async def set_mode(session: Session, name: str, value: str | None) -> Outcome:
     """SET transaction_isolation and its kin; None: as the default says. Raises SqlError 22023, 25001."""
     change_mode(session, name, value)
     return Command("SET")
-
-
-def change_mode(session: Session, name: str, value: str | None) -> str:
-    """As ``set_mode``; return the canonical value. Outside of a transaction block it lasts for the statement: nothing changes."""
-    if value is None:
-        value = session.settings.get("default_" + name)
-    canonical = session.settings.check("default_" + name, value, spelled=name)
-    if session.block.state not in (IDLE, IMPLICIT):
-        flag = canonical == "on"
-        session.block.set_modes(
-            isolation=canonical if name == "transaction_isolation" else None,
-            read_only=flag if name == "transaction_read_only" else None,
-            deferrable=flag if name == "transaction_deferrable" else None,
-        )
-    return canonical
 
 
 async def set_constraints(

@@ -46,9 +46,9 @@ from engine.changes.writes.partitioned import copy_routed
 from engine.changes.writes.returning import make_env
 from engine.changes.writes.shape import TableShape
 from engine.changes.writes.with_changes import run_inner
-from engine.definitions.foreign_parts import no_reader
 from engine.feeds.subscriptions.subscribe import only_outside_transaction, open_source, stream
 from engine.plans.query import check_populated, choose_route, collect, compiled_query, context, run_query
+from engine.session.catalog.foreign import no_reader
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, RowReader
 from engine.session.progress import CopyProgress

@@ -31,7 +31,7 @@ from txn.base.types import ShardId
 from txn.inspect import shard_facts
 
 if TYPE_CHECKING:
-    from engine.executors.statistics.extended import ExtendedRecord
+    from engine.base.statistics_records import ExtendedRecord
     from engine.session.session import Session
     from planner.catalog import IndexDef, RelationDef
 

@@ -22,10 +22,10 @@ from engine.base.limits import (
     rows_keep_changing,
 )
 from engine.base.rows import ReadyRows
-from engine.definitions.table.index_ahead import refuse_in_block
 from engine.plans.planning import CachedText
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome, Prepared, Rows
+from engine.session.transaction.alone import refuse_in_block
 from engine.session.transaction.block_state import IDLE
 from engine.session.transaction.races import may_race, note_loss, note_rerun, statement_point, undo_statement
 from engine.statements import run

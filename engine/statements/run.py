@@ -40,6 +40,7 @@ from engine.definitions.needs import members
 from engine.definitions.needs.privileges import check as check_privileges
 from engine.definitions.table import constraint_marks, materialized, policies, statistics
 from engine.definitions.table import create as ddl
+from engine.definitions.table.index_ahead import build_ahead
 from engine.definitions.table.rename import rename
 from engine.executors.index.state import value_of
 from engine.feeds.sources import statements as source_statements
@@ -222,7 +223,7 @@ async def run(session: Session, plan: Plan, params: tuple[Any, ...]) -> Outcome:
         return await run_with_changes(session, plan, statement, params)
     handler = _DDL.get(kind)
     if handler is not None:
-        await session.ahead.prepare(plan, partial(context, session, plan, params))
+        await build_ahead(session, plan, partial(context, session, plan, params))
         await session.view.start_ddl(plan)
         openly(check_privileges, session, plan)
         outcome = await handler(session, plan, statement, params)

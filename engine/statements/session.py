@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.base.rows import ReadyRows
 from engine.base.settings.defs import SettingDef
-from engine.definitions import roles
 from engine.definitions.dropping import drop
 from engine.plans.planning import LONG_TEXT
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Rows
+from engine.session.set_role import set_role
 from engine.statements.block import set_mode
 from pgwire.codecs.text.encodings import at_hand, canonical, convertible, encoding
 from planner import statements as st
@@ -36,7 +36,7 @@ async def set_variable(
     if name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable"):
         return await set_mode(session, name, statement.value)
     if name in ("role", "session_authorization"):
-        roles.set_role(session, name, statement.value, local=statement.local)
+        set_role(session, name, statement.value, local=statement.local)
         return Command("RESET" if reset else "SET")
     if (
         name == "application_name"
@@ -107,7 +107,7 @@ async def discard(session: Session, plan: Plan, statement: st.Discard, params: t
         session.block.must_be_alone("DISCARD ALL")
         session.connection.cursors.close_all()
         session.settings.reset_all()
-        roles.set_role(session, "session_authorization", None, local=False)
+        set_role(session, "session_authorization", None, local=False)
         session.connection.prepared.clear()
         session.system.advisory.unlock_all()
         session.channels.listen("", on=False)

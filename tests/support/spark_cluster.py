@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyspark
 
-from engine.server.doctor import java_command
+from engine.executors.spark.java import java_command
 
 START_TIMEOUT_S = 240.0
 _HOME = Path(pyspark.__file__).parent

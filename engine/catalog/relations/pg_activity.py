@@ -26,7 +26,6 @@ from engine.catalog.relations.virtual import RowDict, relation
 from engine.catalog.storage.fences import standing
 from engine.catalog.storage.stored import PG_CLASS_OID
 from engine.catalog.tids import block_and_position, tid_of
-from engine.session.transaction.block_state import BLOCK
 from pgwire.codecs.network import address_of
 from pgwire.give_way import paced_iter
 from planner.types.facts import FIRST_USER_OID
@@ -63,7 +62,7 @@ def pg_stat_activity(session: Session) -> Iterator[RowDict]:
             event = _wait_event(other, waits.get(pid), pid in committing)
             txn = other.block.txn
             has_id = txn is not None and (txn.writing or other.system.was_told(txn.id))
-            inside = txn is not None or other.block.state is BLOCK
+            inside = txn is not None or other.block.is_open
             row |= {
                 "client_addr": None if host is None else address_of(host), "client_port": port, "backend_start": other.backend_start_us,
                 "xact_start": other.transaction_time_us if inside else None,

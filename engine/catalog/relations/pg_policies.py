@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from engine.catalog.policy_columns import columns_of
 from engine.catalog.referred import with_policies
 from engine.catalog.relations.dependency_rows import depends
 from engine.catalog.relations.pg_functions import objects_named
 from engine.catalog.relations.virtual import RowDict, by_oid, of_each, relation
 from engine.catalog.storage.stored import PG_CLASS_OID, PG_POLICY_OID
-from engine.definitions.table.policies import columns_of
 from planner.catalog import RelationDef
 from planner.catalog.policy import COMMAND_WORDS, EVERYBODY
 from planner.information.definitions import get_expr

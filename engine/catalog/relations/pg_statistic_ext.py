@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from engine.base.statistics_records import ExtendedRecord
 from engine.catalog.referred import with_statistics
 from engine.catalog.relations.dependency_rows import depends
 from engine.catalog.relations.pg_functions import objects_named
 from engine.catalog.relations.virtual import RowDict, by_oid, of_each, relation
 from engine.catalog.storage.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_STATISTIC_EXT_OID
-from engine.executors.statistics.extended import ExtendedRecord
 from planner.bind.define.statistics import stored_expressions
 from planner.catalog import RelationDef
 from planner.catalog.mcv_lists import encoded

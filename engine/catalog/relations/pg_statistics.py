@@ -15,7 +15,7 @@ from planner.catalog import ColumnDef, RelationDef
 from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
-    from engine.executors.statistics.records import ColumnRecord
+    from engine.base.statistics_records import ColumnRecord
     from engine.session.session import Session
 
 

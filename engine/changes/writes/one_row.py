@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from engine.base.executor import RowsChanged
 from engine.changes.writes.returning import make_env
-from engine.definitions.needs.privileges import permitted
 from engine.plans.query import context
+from engine.session.plans.permission import permitted
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command
 from engine.session.transaction.races import note_loss, note_rerun

@@ -18,6 +18,7 @@ from engine.base.rows import ReadyRows
 from engine.base.slices import in_slices, pause
 from engine.base.spooled import Gathering, SpooledRows
 from engine.changes.bulk.changes import BULK_ROWS
+from engine.changes.bulk.row_batches import batches_of
 from engine.changes.constraints import effects
 from engine.changes.constraints.setwise import check_bulk
 from engine.changes.triggers.firing import Firing, Operation, firing_of, updated_columns
@@ -37,9 +38,8 @@ from engine.changes.writes.row_checks import RowChecks
 from engine.changes.writes.row_ids import RowIds
 from engine.changes.writes.shape import Shown, TableShape
 from engine.changes.writes.spilling import STAGED_BYTES, Spilling
-from engine.definitions.foreign_parts import no_reader
-from engine.definitions.table.rewrite import batches_of
 from engine.plans.query import collect, compiled_query, context, prepare_source, run_query
+from engine.session.catalog.foreign import no_reader
 from engine.session.plans.plan import Plan
 from engine.session.portal import Outcome
 from pgwire.codecs.copy import copy_context, with_context

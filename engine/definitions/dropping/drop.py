@@ -36,6 +36,7 @@ from engine.definitions.sequences import check_droppable, drawing_columns, resta
 from engine.definitions.table.keys import building_indexes
 from engine.definitions.table.policies import drop_policies, policies_over, policy_words
 from engine.definitions.table.truncated import refuse_referenced, truncated
+from engine.session.catalog.names import resolve, schema_called
 from engine.session.catalog.wants import views_over
 from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan
@@ -74,26 +75,6 @@ async def replace_table(session: Session, relation: RelationDef) -> None:
         with building_indexes(relation, session):
             await settle(session.block.ensure_txn().alter_shard(shard_spec(relation)))
     await session.view.change([relation])
-
-
-def schema_called(session: Session, name: str) -> str:
-    """Return what a schema is called where ``pg_temp`` may stand for the session's own."""
-    return session.temp_schema if name == "pg_temp" else name
-
-
-def resolve(session: Session, schema: str, name: str) -> RelationDef | None:
-    """Return the relation that a name in DROP means (schema "": by the search path), or None."""
-    catalog = session.catalog
-    schema = schema_called(session, schema)
-    if schema:
-        if catalog.schema(schema) is None:
-            return None
-        return catalog.relation(schema, name)
-    for entry in session.search_path:
-        found = catalog.relation(entry, name)
-        if found is not None:
-            return found
-    return None
 
 
 async def drop(session: Session, plan: Plan, statement: st.Drop, params: Params) -> Outcome:
@@ -328,9 +309,9 @@ async def drop_relations(
     Tables of a source are dropped with it (``of_source``), else refused. ``ending``: at the end of a transaction or session,
     when nothing reads them any more.
     """
-    from engine.changes.triggers.dependencies import triggers_from
     from engine.definitions.dropping.function_uses import drop_naming, links_to_relations
     from engine.definitions.namings import Namings
+    from engine.definitions.table.trigger_dependencies import triggers_from
     from engine.definitions.triggers import drop_triggers  # they look for tables here
     from engine.definitions.types import (  # they drop columns and views
         drop_uses_of_rows,

@@ -38,7 +38,6 @@ from engine.definitions.dropping.extension_uses import dictionaries_of
 from engine.definitions.foreign import drop_objects
 from engine.definitions.foreign_parts import tables_below
 from engine.definitions.grant import revoked_by_user
-from engine.definitions.needs.members import grantees, named_role
 from engine.definitions.needs.needs import denied
 from engine.definitions.opclasses import drop_objects as drop_opclasses
 from engine.definitions.table.policies import without_role
@@ -50,6 +49,7 @@ from engine.definitions.table.statistics_parts import (
 )
 from engine.definitions.types import drop_types
 from engine.session.large_objects import statements as large_objects
+from engine.session.named_roles import grantees, named_role
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from pgwire.give_way import between, opening, paced_iter, spaced

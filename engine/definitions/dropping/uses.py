@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from engine.catalog.graph import relations_naming
-from engine.changes.triggers.dependencies import trigger_words
 from engine.definitions.dropping.dependents import Dependency
 from engine.definitions.dropping.drop import (
     default_words,
@@ -27,6 +26,7 @@ from engine.definitions.dropping.drop import (
 from engine.definitions.table.alter_columns import drop_column
 from engine.definitions.table.policies import drop_policies, policy_words
 from engine.definitions.table.statistics_parts import drop_statistics_of, statistics_words
+from engine.definitions.table.trigger_dependencies import trigger_words
 from engine.definitions.triggers import drop_triggers, trigger_of
 from engine.session.session import Session
 from pgwire.give_way import opening, paced

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, get_type_hints
 
 from engine.catalog.relations.pg_row_types import row_types
-from engine.definitions.foreign_parts import foreign_of
-from engine.definitions.needs.members import named_role
 from engine.definitions.needs.needs import denied
 from engine.definitions.needs.row import RowNeeds
 from engine.definitions.table.truncated import truncated
+from engine.session.catalog.foreign import foreign_of
+from engine.session.named_roles import named_role
 from pgwire.give_way import paced
 from planner import statements as st
 from planner.base.errors import SqlError

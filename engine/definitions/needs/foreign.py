@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.definitions.foreign_parts import foreign_of
-from engine.definitions.needs.members import OWN_NAMES, named_role
 from engine.definitions.needs.needs import Needs, denied
+from engine.session.catalog.foreign import foreign_of
+from engine.session.named_roles import OWN_NAMES, named_role
 from engine.session.plans.plan import Replan
 from planner import statements as st
 from planner.base.errors import SqlError

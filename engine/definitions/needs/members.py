@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from engine.catalog.storage.stored import predefined_roles
-from engine.session.identity import existing
+from engine.session.named_roles import named_role
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from pgwire.give_way import between, spaced
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog import RoleDef
-from planner.catalog.acl import DATABASE_OWNER, EVERYBODY, Membership, memberships
+from planner.catalog.acl import DATABASE_OWNER, Membership, memberships
 
 if TYPE_CHECKING:
     from engine.session.session import Session
-
-
-OWN_NAMES: Final = ("current_user", "current_role", "session_user")
-"""Names that mean a role of the session's."""
 
 
 def refuse_reserved_role(name: str) -> None:
@@ -43,36 +39,6 @@ def refuse_new_name(session: Session, role: RoleDef, new: str) -> None:
     refuse_reserved_role(new)
     if session.catalog.role(new) is not None:
         raise SqlError("42710", f'role "{new}" already exists')
-
-
-def named_role(session: Session, name: str) -> RoleDef:
-    """Return the role an OWNER TO names, current_user and session_user included; 42704 if there is none."""
-    if name in ("current_user", "current_role"):
-        return session.role
-    if name == "session_user":
-        return existing(session.identity.session, session.catalog)
-    role = session.catalog.role(name)
-    if role is None:
-        raise SqlError("42704", f'role "{name}" does not exist')
-    return role
-
-
-def named_roles(session: Session, names: Iterable[str]) -> list[RoleDef]:
-    """As ``named_role``, of a list as long as a client likes: for where an ``await`` may stand."""
-    return [named_role(session, name) for name in spaced(names)]
-
-
-def grantees(session: Session, names: Iterable[str | None]) -> list[int]:
-    """Return whom GRANT and REVOKE name by oid, each once, None being everybody; as ``named_roles``."""
-    found = dict.fromkeys(spaced(names))
-    return list(
-        dict.fromkeys(EVERYBODY if name is None else named_role(session, name).oid for name in spaced(found))
-    )
-
-
-def name_of_schema(session: Session, statement: st.CreateSchema) -> str:
-    """Return what CREATE SCHEMA calls the new schema: without a name as the role it is for. Raises SqlError 42704."""
-    return statement.name or named_role(session, statement.owner or "current_user").name
 
 
 async def run_grant_role(

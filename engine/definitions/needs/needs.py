@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from engine.definitions.needs.members import named_role
+from engine.session.named_roles import named_role
 from engine.session.plans.plan import Replan
 from planner.base.errors import SqlError
 from planner.bind.expression.calls import is_users_function

@@ -21,7 +21,8 @@ from engine.definitions.needs import sourced
 from engine.definitions.needs.past import catalog_read, check_past
 from engine.definitions.needs.rights import Asked, refuse_others_temporaries
 from engine.definitions.table.foreign_rows import refuse_foreign_rows
-from engine.session.plans.plan import Passed, Replan
+from engine.session.plans.permission import key_of_now
+from engine.session.plans.plan import Replan
 from engine.session.session import Session
 from engine.session.transaction.time_travel import catalog_at
 from planner import statements as st
@@ -38,32 +39,15 @@ _EVERYBODYS: Final = (st.SetVariable, st.Transaction, st.Discard)
 """What even the sessions of a role may run that has been dropped: RESET ROLE is the way out for those that can become another."""
 
 
-def permitted(session: Session, plan: Plan) -> bool:
-    """Tell whether ``plan`` passed ``check`` for this user under this catalog, where triggers fire as they do now."""
-    return plan.permitted == _key(session)
-
-
-def _key(session: Session) -> Passed:
-    """Return what it depends on whether a statement may run as it was planned.
-
-    Who asks counts for what is read of the past: the current user where ``asking`` names nobody.
-    """
-    derived = session.derived
-    seen, latest = session.view.catalog.version, session.space.catalog.version
-    return (
-        seen, latest, derived.user, derived.replica, derived.row_security, session.asking, session.acting
-    )  # fmt: skip
-
-
 def check(session: Session, plan: Plan) -> None:
     """Raise SqlError 42501, in PostgreSQL's words, unless the current user may run the statement."""
-    if plan.permitted == _key(session):
+    if plan.permitted == key_of_now(session):
         return
     if isinstance(plan.bound.statement, _EVERYBODYS):
         return
     if session.view.conform():
         raise Replan  # what it reads by is not what may be run any more
-    key = _key(session)
+    key = key_of_now(session)
     refuse_foreign_rows(session, plan)
     _check_row_security(session, plan)
     plan.dml = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from engine.definitions.needs.members import named_role
 from engine.definitions.needs.needs import Needs, denied
+from engine.session.named_roles import named_role
 from engine.session.plans.plan import Replan
 from pgwire.give_way import paced, paced_iter
 from planner import statements as st

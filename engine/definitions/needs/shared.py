@@ -11,8 +11,9 @@ from typing import Final, TypeAlias, get_type_hints
 
 from engine.catalog.storage.stored import predefined_roles
 from engine.definitions.needs.definition import DefinitionNeeds
-from engine.definitions.needs.members import named_role, refuse_new_name
+from engine.definitions.needs.members import refuse_new_name
 from engine.definitions.needs.needs import denied
+from engine.session.named_roles import named_role
 from pgwire.give_way import paced
 from planner import statements as st
 from planner.base.errors import SqlError

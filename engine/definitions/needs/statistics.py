@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.definitions.needs.members import named_role
 from engine.definitions.needs.needs import Needs
+from engine.session.named_roles import named_role
 from engine.session.plans.plan import Replan
 from planner import statements as st
 from planner.base.errors import SqlError

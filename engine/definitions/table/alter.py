@@ -15,12 +15,10 @@ from engine.catalog.reference_checks import references_to
 from engine.catalog.storage.stored import PG_CLASS_OID, Stored
 from engine.changes.constraints.exclusion import check_whole
 from engine.changes.constraints.setwise import check_table
-from engine.changes.triggers.dependencies import trigger_words
 from engine.definitions import constraints as define
 from engine.definitions.dropping.dependents import still_needed
 from engine.definitions.dropping.drop import described, drop_relations, notice_cascade, table_of
 from engine.definitions.foreign_parts import with_options
-from engine.definitions.needs.members import named_role
 from engine.definitions.roles import shown_name
 from engine.definitions.sequences import add_identity, drop_identity, set_identity
 from engine.definitions.table.alter_columns import (
@@ -47,9 +45,11 @@ from engine.definitions.table.partitions import (
 from engine.definitions.table.policies import set_row_security
 from engine.definitions.table.rewrite import RowCheck, store_definition, validate_checks
 from engine.definitions.table.temporary import refuse_temporary_move
+from engine.definitions.table.trigger_dependencies import trigger_words
 from engine.definitions.table.tuning import tune
 from engine.definitions.triggers import enable_triggers
 from engine.session.in_use import refuse_change
+from engine.session.named_roles import named_role
 from engine.session.plans.plan import Plan
 from engine.session.transaction.block_state import BLOCK
 from pgwire.give_way import between, openly, paced_iter

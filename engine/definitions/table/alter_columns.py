@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import physical_type
+from engine.catalog.row_parts import columns_holding
 from engine.catalog.storage.stored import PG_CLASS_OID, key_of, row_array_oid, row_type_oid
-from engine.changes.triggers.dependencies import columns_of, comments_of, trigger_words, without_triggers
 from engine.changes.writes.returning import make_env
 from engine.changes.writes.shape import TableShape, table_layout
 from engine.definitions import constraints as define
@@ -30,13 +30,7 @@ from engine.definitions.roles import function_words
 from engine.definitions.sequences import drawing_columns, owned_by, retype_identity, with_sequences
 from engine.definitions.stored_queries import rebase_queries
 from engine.definitions.table.column_dependents import Losses, dependencies
-from engine.definitions.table.held_rows import (
-    columns_holding,
-    refuse_cycle,
-    refuse_held_rows,
-    renew_holders,
-    repack_rows,
-)
+from engine.definitions.table.held_rows import refuse_cycle, refuse_held_rows, renew_holders, repack_rows
 from engine.definitions.table.keys import add_checks, add_keys
 from engine.definitions.table.policies import comments_of as policy_comments
 from engine.definitions.table.policies import drop_policies, policies_on, policy_words
@@ -52,6 +46,12 @@ from engine.definitions.table.rewrite import (
 )
 from engine.definitions.table.row_readers import reading
 from engine.definitions.table.statistics_parts import without_statistics_on
+from engine.definitions.table.trigger_dependencies import (
+    columns_of,
+    comments_of,
+    trigger_words,
+    without_triggers,
+)
 from engine.plans.query import context
 from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan

@@ -27,7 +27,6 @@ from engine.definitions import constraints as define
 from engine.definitions.comment_copies import copied_comments
 from engine.definitions.dropping.drop import replace_table, table_of
 from engine.definitions.foreign_parts import check_table_options
-from engine.definitions.needs.members import name_of_schema, named_role
 from engine.definitions.needs.privileges import check as check_privileges
 from engine.definitions.sequences import create_sequence, with_sequences
 from engine.definitions.stored_queries import rebase_queries
@@ -53,6 +52,7 @@ from engine.plans.query import CompiledQuery, compiled_query, context, execute, 
 from engine.session.acting import acting_as
 from engine.session.in_use import refuse_change
 from engine.session.large_objects import statements as large_objects
+from engine.session.named_roles import name_of_schema, named_role
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome
 from engine.session.session import Session

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import CatalogSnapshot
-from engine.definitions.foreign_parts import no_reader
+from engine.session.catalog.foreign import no_reader
 from engine.session.plans.plan import Plan
 from engine.session.transaction.block_state import BLOCK
 from pgwire.give_way import paced_iter

@@ -5,11 +5,11 @@ CREATE TABLE t (a int)      CREATE TABLE u (x t)      ALTER TABLE t ALTER a TYPE
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.row_parts import parts_of
+from engine.catalog.row_parts import columns_holding, parts_of
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import row_array_oid, row_type_oid
 from engine.definitions.constraints import touch
@@ -35,24 +35,11 @@ from planner.catalog import ColumnDef, RelationDef, TypeDef
 from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.conversion.order import is_ordered, unordered_field
 from planner.functions.system.names import type_name
-from planner.types.facts import FIRST_USER_OID, element_of, format_type
+from planner.types.facts import element_of, format_type
 from txn.base.types import Row
 
 if TYPE_CHECKING:
     from engine.session.session import Session
-
-
-def columns_holding(
-    catalog: CatalogSnapshot, oid: int, array_oid: int
-) -> Iterator[tuple[RelationDef, ColumnDef]]:
-    """Yield the stored columns whose values have values of a composite type in them, newest column of a table first."""
-    for relation in catalog.with_made_types():
-        for column in reversed(relation.stored_columns):
-            declared = column.declared.oid
-            if declared < FIRST_USER_OID:
-                continue
-            if declared in (oid, array_oid) or oid in set(parts_of(catalog, declared)):
-                yield relation, column
 
 
 def refuse_held_rows(catalog: CatalogSnapshot, relation: RelationDef) -> None:

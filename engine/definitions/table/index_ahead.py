@@ -11,7 +11,7 @@ between, the statement is planned again; a build that still fits is kept.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,12 +21,12 @@ from engine.catalog.index_parts import index_parts
 from engine.catalog.physical import shard_spec
 from engine.changes.bulk.spark_index import SparkSidecars
 from engine.definitions.table.keys import building_indexes, unused_key_name, unused_name
+from engine.session.built_ahead import Ahead
 from engine.session.plans.plan import Plan
 from planner import statements as st
 from planner.catalog import IndexDef, RelationDef
 from txn.base.errors import LockTimeout
 from txn.base.types import IndexId, ShardId
-from txn.transaction.index_build import IndexBuild
 
 if TYPE_CHECKING:
     from engine.session.session import Session
@@ -37,93 +37,33 @@ LONGEST_TRY_MS: Final = (
 )
 
 
-class Ahead:
-    """One index built ahead: for which table, at which version, what it looks like."""
-
-    def __init__(
-        self, table: RelationDef, index: IndexDef, builds: Sequence[IndexBuild], command: str
-    ) -> None:
-        """``builds``: one for each of its parts. ``command``: what pg_stat_progress_create_index calls it."""
-        self.table = table
-        self.index = index
-        self.builds = builds
-        self.build = builds[0]  # the one that runs
-        self.command = command
-        self.taken = False
-
-    def fits(self, table: RelationDef, index: IndexDef) -> bool:
-        """Tell whether ``index`` (whatever its name and oid) on ``table`` is what was built."""
-        return (table.oid, table.version) == (self.table.oid, self.table.version) and _same(self.index, index)
-
-    async def run(self) -> None:
-        """Build the parts, one after the other. Raises as ``IndexBuild.run``."""
-        for build in self.builds:
-            self.build = build
-            await build.run()
-
-    def close(self) -> None:
-        """Give up what was not adopted."""
-        for build in self.builds:
-            build.close()
-
-
-def _same(one: IndexDef, other: IndexDef) -> bool:
-    return (one.attnums, one.unique, one.method, one.nulls_not_distinct, one.opclasses, one.collations) == (
-        other.attnums, other.unique, other.method, other.nulls_not_distinct, other.opclasses, other.collations,
-    )  # fmt: skip
-
-
-class BuiltAhead:
-    """The indexes that a session's running statement has built ahead."""
-
-    __slots__ = ("_session", "builds")
-
-    def __init__(self, session: Session) -> None:
-        """Start with none."""
-        self._session = session
-        self.builds: list[Ahead] = []
-
-    def oid_of(self, table: RelationDef, index: IndexDef) -> int:
-        """Return the oid for a new index of ``table``: that of the one built ahead if it fits, else a fresh one."""
-        for ahead in self.builds:
-            if not ahead.taken and ahead.table.oid == table.oid and _same(ahead.index, index):
-                ahead.taken = True
-                return ahead.index.oid
-        return self._session.db.allocate_oids(1)
-
-    def close(self) -> None:
-        """The statement is over: what was not adopted is given up."""
-        for ahead in self.builds:
-            ahead.close()
-        self.builds.clear()
-
-    async def prepare(self, plan: Plan, context: Callable[[], ExecContext]) -> None:
-        """Build what the statement will need. ``context``: its execution's. Raises SqlError 23505, 25001; SchemaChanged."""
-        session = self._session
-        command, table, wanted = _wanted(session, plan)
-        stale = [a for a in self.builds if table is None or not any(a.fits(table, index) for index in wanted)]
-        for ahead in stale:
-            ahead.close()
-            self.builds.remove(ahead)
-        txn = session.block.ensure_txn()
-        if table is None or txn.read_only or txn.has_changed(ShardId(table.oid)):
-            return  # refused anyway, or changed by this very transaction, which then is alone with the table
-        for index in wanted:
-            if any(ahead.fits(table, index) for ahead in self.builds):
-                continue
-            index = replace(index, oid=session.db.allocate_oids(1))
-            changed = replace(table, indexes=(*table.indexes, index))
-            elsewhere = SparkSidecars(session, context())
-            builds = [
-                session.db.store.build_index(shard_spec(changed), IndexId(part.oid), elsewhere)
-                for part in index_parts(index, changed)
-            ]
-            ahead = Ahead(table, index, builds, command)
-            self.builds.append(ahead)
-            with building_indexes(changed, session):
-                await ahead.run()
-        # As long as its builds are not adopted, the table cannot be flushed: it must not wait for memory itself.
-        txn.urgent = bool(self.builds)
+async def build_ahead(session: Session, plan: Plan, context: Callable[[], ExecContext]) -> None:
+    """Build the indexes that the statement will need. ``context``: its execution's. Raises SqlError 23505, 25001; SchemaChanged."""
+    built = session.ahead
+    command, table, wanted = _wanted(session, plan)
+    stale = [a for a in built.builds if table is None or not any(a.fits(table, index) for index in wanted)]
+    for ahead in stale:
+        ahead.close()
+        built.builds.remove(ahead)
+    txn = session.block.ensure_txn()
+    if table is None or txn.read_only or txn.has_changed(ShardId(table.oid)):
+        return  # refused anyway, or changed by this very transaction, which then is alone with the table
+    for index in wanted:
+        if any(ahead.fits(table, index) for ahead in built.builds):
+            continue
+        index = replace(index, oid=session.db.allocate_oids(1))
+        changed = replace(table, indexes=(*table.indexes, index))
+        elsewhere = SparkSidecars(session, context())
+        builds = [
+            session.db.store.build_index(shard_spec(changed), IndexId(part.oid), elsewhere)
+            for part in index_parts(index, changed)
+        ]
+        ahead = Ahead(table, index, builds, command)
+        built.builds.append(ahead)
+        with building_indexes(changed, session):
+            await ahead.run()
+    # As long as its builds are not adopted, the table cannot be flushed: it must not wait for memory itself.
+    txn.urgent = bool(built.builds)
 
 
 def _wanted(session: Session, plan: Plan) -> tuple[str, RelationDef | None, list[IndexDef]]:
@@ -187,15 +127,6 @@ def index_of(statement: st.CreateIndex, name: str = "") -> IndexDef:
         options=statement.options,
         guard=statement.guard,
     )
-
-
-def refuse_in_block(session: Session, plan: Plan) -> None:
-    """Raise 25001 for CONCURRENTLY within a transaction block, beside other statements in one Query, or in a function."""
-    statement = plan.bound.statement
-    words = {st.CreateIndex: "CREATE", st.Drop: "DROP"}.get(type(statement))
-    if words is None or not getattr(statement, "concurrently", False):
-        return
-    session.block.must_be_alone(f"{words} INDEX CONCURRENTLY")
 
 
 async def lock_between_writers(session: Session, shard: ShardId) -> None:

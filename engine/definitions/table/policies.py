@@ -17,23 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 from engine.base.eager import settle
 from engine.catalog.graph import relations_naming
+from engine.catalog.policy_columns import columns_of
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_POLICY_OID, Stored, StoredKey
-from engine.definitions.needs.members import named_roles
 from engine.definitions.table.row_readers import Reads
+from engine.session.named_roles import named_roles
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from pgwire.give_way import between, spaced
 from planner import statements as st
 from planner.base.errors import SqlError
-from planner.bind.define.policy import expressions, of_table, rebound_policies
-from planner.bind.stored import table_range
-from planner.bind.stored.named_columns import NONE, column_named
+from planner.bind.define.policy import of_table, rebound_policies
 from planner.bind.stored.renaming import renamed
-from planner.catalog import Catalog, RelationDef
+from planner.catalog import RelationDef
 from planner.catalog.policy import EVERYBODY, PolicyDef
-from planner.query import Expr, QueryBase, SubqueryRange, Var
-from planner.query.walk import children
+from planner.query import Expr
 from txn.base.types import ShardId
 
 if TYPE_CHECKING:
@@ -149,32 +147,6 @@ def policies_over(catalog: CatalogSnapshot, oids: Collection[int]) -> list[tuple
         if not set(oids).isdisjoint(policy.depends_on)
     ]
     return sorted(found, key=lambda pair: pair[1].oid)
-
-
-def columns_of(policy: PolicyDef, table: RelationDef, catalog: Catalog) -> set[tuple[int, int]]:
-    """Return the columns that a policy names, of its table and of what its sub-selects read: (relation, attnum)."""
-    found: set[tuple[int, int]] = set()
-    for expr in expressions(policy, table, catalog):
-        if expr is not None:
-            _collect(expr, [(table_range(table),)], found, catalog)
-    found.discard(NONE)
-    return found
-
-
-def _collect(node: Any, levels: list[Sequence[Any]], found: set[tuple[int, int]], catalog: Catalog) -> None:
-    """Add the columns below ``node``; ``levels``: the ranges of each query around it."""
-    if isinstance(node, Var):
-        if node.level < len(levels) and node.range >= 0:
-            ranges = levels[-1 - node.level]
-            if node.range < len(ranges):
-                found.add(column_named(ranges[node.range], node.attnum, catalog))
-        return
-    if isinstance(node, QueryBase):
-        levels = [*levels, getattr(node, "ranges", ())]
-    if isinstance(node, SubqueryRange) and node.view is not None:
-        return  # what a view reads is its own affair
-    for child in children(node):
-        _collect(child, levels, found, catalog)
 
 
 def policies_on(

@@ -8,31 +8,25 @@ Whatever looks at every row does so a slice at a time, and has no more of them a
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import pyarrow as pa
-
 from engine.base import accounts
 from engine.base.eager import settle
 from engine.base.pieces import FEW_BYTES, cut_rows
-from engine.base.slices import given_way
-from engine.catalog.physical import shard_column, shard_spec
+from engine.catalog.physical import shard_spec
 from engine.changes.bulk.changes import BULK_ROWS
+from engine.changes.bulk.row_batches import batches_of, row_measure
 from engine.changes.writes.shape import TableShape, bound_check, table_layout
 from engine.definitions.table.keys import building_indexes
 from engine.session.acting import acting_as
-from pgwire.codecs.sizes import Measure, measure_of
-from pgwire.give_way import give_way, openly
+from pgwire.give_way import openly
 from pgwire.release import let_go
 from planner.base.errors import SqlError
 from planner.catalog import ConstraintDef, RelationDef
 from planner.evaluate import Env, Shared, compile_expr
-from txn.base.types import Row, ShardColumn, ShardId
-from txn.values.columns import column_arrays_slowly, column_fields
-from txn.values.exact import batch_of
+from txn.base.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.session.session import Session
@@ -92,7 +86,7 @@ async def rewrite_rows(session: Session, before: RelationDef, changed: RelationD
 
 
 async def _renewed(session: Session, before: RelationDef, renew: Renew) -> AsyncIterator[Sequence[Row]]:
-    measure = _measure(before)
+    measure = row_measure(before)
     async for chunk in locked_rows(session, before):
         for some, _long in cut_rows(chunk, measure):
             yield renew(some)
@@ -144,7 +138,7 @@ class FewOrMore:
 
     async def few(self) -> list[Row] | None:
         """Return all rows if there are at most ``BULK_ROWS``, of ``FEW_BYTES`` together; else None, and ``batches`` has them."""
-        measure, size = _measure(self._relation), 0
+        measure, size = row_measure(self._relation), 0
         async for chunk in self._chunks:
             self._first += chunk
             size += 0 if measure is None else openly(measure, chunk)
@@ -166,31 +160,6 @@ class FewOrMore:
                 yield batch
                 del batch
             del chunk
-
-
-async def batches_of(relation: RelationDef, rows: Sequence[Row]) -> AsyncIterator[Any]:
-    """Yield rows as Arrow batches of the table's live columns."""
-    columns = [shard_column(column) for column in relation.stored_columns]
-    schema = pa.schema([field for column in columns for field in column_fields(column)])
-    for some, _long in cut_rows(rows, _measure(relation)):
-        arrays = openly(_arrays, columns, some)
-        del some
-        yield batch_of(arrays, schema)
-        del arrays
-        await asyncio.sleep(0)
-
-
-def _arrays(columns: Sequence[ShardColumn], rows: Sequence[Row]) -> list[Any]:
-    made: list[Any] = []
-    for column in columns:
-        made += given_way(column_arrays_slowly([row[column.attnum - 1] for row in rows], column))
-        give_way()
-    return made
-
-
-def _measure(relation: RelationDef) -> Measure | None:
-    """Return what measures a table's rows; None where none of them can be large."""
-    return measure_of([column.type.oid for column in relation.columns])
 
 
 async def validate_checks(session: Session, relation: RelationDef, constraints: Any) -> None:

@@ -26,11 +26,11 @@ from engine.base.spark_properties import PARTITIONS, application, is_local, show
 from engine.executors.spark.files import SparkFiles
 from engine.executors.spark.gateway import Gateway, GatewayError, start_gateway
 from engine.executors.spark.hidden import HiddenViews
+from engine.executors.spark.java import java_command
 from engine.executors.spark.reaper import Reaper
 from engine.executors.spark.restarts import Restarts
 from engine.executors.spark.slots import QUEUE, Client, FairPools, Slots, Waits
 from engine.executors.spark.views import TableViews
-from engine.server.doctor import java_command
 from planner.base.errors import SqlError
 
 log = logging.getLogger("holdfast.spark")

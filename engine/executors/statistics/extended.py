@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Final, TypeAlias
 
-import msgspec
-
+from engine.base.statistics_records import ExpressionRecord, ExtendedRecord, McvItem
 from pgwire.give_way import paced, paced_iter
 
 SAMPLE_ROWS: Final = 300
@@ -26,36 +25,6 @@ SAMPLE_ROWS: Final = 300
 WIDEST: Final = 1024
 """Characters of a value beyond which a row is left out of the most common ones."""
 MOST_COLUMNS: Final = 8
-
-
-class McvItem(msgspec.Struct, frozen=True, array_like=True):
-    """A combination of values: as texts (NULL: None), its share of the rows, and the product of its values' own shares."""
-
-    values: tuple[str | None, ...]
-    frequency: float
-    base_frequency: float
-
-
-class ExpressionRecord(msgspec.Struct, frozen=True, array_like=True):
-    """Of an expression: pg_stats' figures; ``distinct`` is a share of the rows where it is negative."""
-
-    null_share: float
-    width: int
-    distinct: float
-
-
-class ExtendedRecord(msgspec.Struct, frozen=True, array_like=True):
-    """What was found by a statistics object; None: that kind was not asked for, or nothing was found.
-
-    ``types``: of what it is over, when it was looked at. ``inherited``: of a partitioned table.
-    """
-
-    types: tuple[int, ...]
-    inherited: bool
-    ndistinct: str | None = None
-    dependencies: str | None = None
-    mcv: tuple[McvItem, ...] | None = None
-    expressions: tuple[ExpressionRecord, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from engine.executors.statistics.extended import ExtendedRecord
+from engine.base.statistics_records import ExtendedRecord, TableRecord
 from engine.executors.statistics.figures import PartFigures
-from engine.executors.statistics.records import TableRecord
 from txn.persist.trouble import opened, whole
 
 FORMAT: Final = "holdfast statistics 1"

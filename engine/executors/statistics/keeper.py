@@ -24,10 +24,10 @@ from typing import Any, Final, Protocol
 
 from engine.base.eager import settle
 from engine.base.loop.threads import stand_back
-from engine.executors.statistics.extended import ExtendedRecord
+from engine.base.statistics_records import ExtendedRecord, TableRecord
 from engine.executors.statistics.figures import CannotCount, PartFigures
 from engine.executors.statistics.files import StatisticsFiles
-from engine.executors.statistics.records import TableRecord, columns_of
+from engine.executors.statistics.records import columns_of
 from txn.base.types import PhysicalType, ShardId, ShardSpec, Snapshot, SnapshotPart
 
 MOST: Final = 0.9

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
-
+from engine.base.statistics_records import ColumnRecord
 from engine.executors.statistics.figures import ColumnSummary, PartFigures, padded, summary, unique_columns
 from txn.base.types import PhysicalType, ShardSpec
 
@@ -24,31 +23,6 @@ _WIDTHS: Final = {
 _SHORT: Final = 126  # bytes of a value whose length takes one byte; others' takes four
 _ARRAY: Final = 24
 _UNKNOWN: Final = 32
-
-
-class ColumnRecord(msgspec.Struct, frozen=True, array_like=True):
-    """Of a column: the type it had, and pg_stats' figures; ``distinct`` is a share of the rows where it is negative."""
-
-    kind: str
-    null_share: float
-    width: int
-    distinct: float
-
-
-class TableRecord(msgspec.Struct, frozen=True, array_like=True):
-    """Of a table, when it was last looked at.
-
-    Attributes:
-        rows: how many there were.
-        columns: by attnum.
-        asked_us: when ANALYZE was run last (microseconds since 1970), None: never.
-        by_itself_us: when the server last looked by itself.
-    """
-
-    rows: int
-    columns: dict[int, ColumnRecord]
-    asked_us: int | None
-    by_itself_us: int | None
 
 
 def columns_of(spec: ShardSpec, parts: Iterable[PartFigures], rows: int) -> dict[int, ColumnRecord]:

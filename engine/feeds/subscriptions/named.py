@@ -23,7 +23,6 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -31,10 +30,8 @@ import msgspec
 from engine.base.eager import settle
 from engine.base.rows import RowTuple
 from engine.catalog.storage.stored import DATABASE_OID
-from planner import ast
 from planner.base.errors import SqlError
 from planner.catalog import DEFAULT_TIMELINE
-from planner.parse import parse
 from txn.api import Transaction
 from txn.base.errors import DamagedFile, ReadBelowSince, TxnError, UnknownFormat, anew
 from txn.base.types import (
@@ -251,29 +248,6 @@ async def locked_row(txn: Transaction, name: str) -> StoredRow | None:
 
 
 # --- binding --------------------------------------------------------------------------------------
-
-
-def name_in(node: ast.Node) -> str | None:
-    """Return the named subscription that a statement reads, None if there is none."""
-    inner = node
-    if isinstance(node, ast.DeclareCursor | ast.Copy):
-        inner = node.query or node
-    elif isinstance(node, ast.Explain):
-        inner = node.statement
-    return inner.subscription if isinstance(inner, ast.Subscribe) else None
-
-
-def with_query(node: ast.Node, sql: str) -> ast.Node:
-    """Return the statement with the query of the subscription that it names."""
-    if isinstance(node, ast.DeclareCursor | ast.Copy):
-        assert isinstance(node.query, ast.Subscribe)
-        return replace(node, query=with_query(node.query, sql))  # type: ignore[arg-type]
-    if isinstance(node, ast.Explain):
-        return replace(node, statement=with_query(node.statement, sql))
-    assert isinstance(node, ast.Subscribe)
-    query = parse(sql)[0].statement
-    assert isinstance(query, ast.Select | ast.SetOp | ast.Values)
-    return replace(node, query=query)
 
 
 # --- reading --------------------------------------------------------------------------------------

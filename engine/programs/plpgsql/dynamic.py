@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from engine.base.rows import ReadyRows
 from engine.base.where import tell_where, telling
-from engine.feeds.subscriptions import named
+from engine.plans.named_queries import name_in
 from engine.programs.plpgsql.extra_checks import tell_extra
 from engine.programs.plpgsql.frame import Frame, check_planned, declared_columns, fails_planned, with_domains
 from engine.programs.plpgsql.parts import type_of
@@ -143,7 +143,7 @@ def _planned(
     session = frame.session
     conn = session.db.sessions[session.pid]
     steps = frame.body.steps
-    keeps = keeps and parsed.as_of is None and named.name_in(parsed.statement) is None
+    keeps = keeps and parsed.as_of is None and name_in(parsed.statement) is None
     cacheable = alone and not steps and not keeps and len(parsed.text) <= PLAN_CACHE_MAX_TEXT
     key = ("EXECUTE", loops, parsed.text, oids, session.plan_key)
     kept = session.view.plans if cacheable else None

@@ -24,10 +24,10 @@ from engine.base.limits import (
     rows_keep_changing,
 )
 from engine.base.rows import ReadyRows
-from engine.definitions.table.index_ahead import refuse_in_block
 from engine.plans.query import collect
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome, Rows
+from engine.session.transaction.alone import refuse_in_block
 from engine.session.transaction.races import note_rerun
 from planner.base.errors import SqlError
 from planner.statements import QueryStatement, StatementClass

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog.reference_checks import references_to
+from engine.catalog.row_parts import columns_holding
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import (
     PG_AUTHID_OID,
@@ -34,7 +35,9 @@ from engine.catalog.storage.stored import (
     StoredKey,
     key_of,
 )
+from engine.session.catalog.names import resolve
 from engine.session.catalog.wants import ROLE_NAME, WHOLE, Wants, name_key, object_key, role_name_key
+from engine.session.named_roles import name_of_schema
 from engine.session.plans.plan import Plan
 from pgwire.give_way import give_way, paced, paced_iter
 from planner import statements as st
@@ -163,8 +166,6 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
         case st.Drop():
             _drop(wants, session, statement)
         case st.CreateSchema():
-            from engine.definitions.needs.members import name_of_schema
-
             name = name_of_schema(session, statement)
             found = catalog.schema(name)
             if found is not None and statement.if_not_exists:
@@ -358,8 +359,6 @@ def _alter(wants: Wants, catalog: CatalogSnapshot, statement: st.AlterTable) -> 
 
 def _alter_composite(wants: Wants, catalog: CatalogSnapshot, statement: st.AlterComposite) -> None:
     """Take the type, and the tables in whose columns are values of it: they are stored anew without an attribute that is dropped."""
-    from engine.definitions.table.held_rows import columns_holding
-
     wants.change(("type", statement.type, 0))
     type_ = catalog.type_by_oid(statement.type)
     if type_ is not None and any(isinstance(action, st.DropAttribute) for action in statement.actions):
@@ -452,8 +451,6 @@ def _truncate(wants: Wants, catalog: CatalogSnapshot, statement: st.Truncate) ->
 
 
 def _drop(wants: Wants, session: Session, statement: st.Drop) -> None:
-    from engine.definitions.dropping.drop import resolve
-
     catalog = session.catalog
     if statement.what == "schema":
         for _, name in paced(statement.names):

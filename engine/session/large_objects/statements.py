@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.base.eager import settle
 from engine.catalog.storage.stored import PG_LARGEOBJECT_OID, Stored
-from engine.definitions.needs.members import named_role
 from engine.session.large_objects import access
 from engine.session.large_objects.shards import OBJECTS, in_chunks
+from engine.session.named_roles import named_role
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from pgwire.give_way import spaced

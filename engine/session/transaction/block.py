@@ -112,6 +112,11 @@ class Block:
         return self.state is BLOCK or self.state is FAILED
 
     @property
+    def is_open(self) -> bool:
+        """Whether BEGIN was said, and nothing has failed since."""
+        return self.state is BLOCK
+
+    @property
     def is_alone(self) -> bool:
         """Whether the statement to run is neither in a block, nor one of several of a Query message, nor a function's."""
         return not self.in_block and not self.one_of_several and not self._session.system.routines.stack

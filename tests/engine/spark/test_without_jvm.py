@@ -17,8 +17,8 @@ from engine.base.executor import EngineLimit
 from engine.executors.spark.errors import from_text
 from engine.executors.spark.executor import SparkExecutor, compile_text
 from engine.executors.spark.gateway import GatewayError, command, start_gateway
+from engine.executors.spark.java import java_command
 from engine.executors.spark.relations import Inputs, plan_relations
-from engine.server.doctor import java_command
 from planner.base.errors import SqlError
 from tests.support.lowered import World, sample_world
 

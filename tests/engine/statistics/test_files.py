@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.executors.statistics.extended import ExpressionRecord, ExtendedRecord, McvItem
+from engine.base.statistics_records import (
+    ColumnRecord,
+    ExpressionRecord,
+    ExtendedRecord,
+    McvItem,
+    TableRecord,
+)
 from engine.executors.statistics.figures import ColumnFigures, PartFigures
 from engine.executors.statistics.files import StatisticsFiles
-from engine.executors.statistics.records import ColumnRecord, TableRecord
 
 PARTS = {
     "7/1-a": PartFigures(3, {1: ColumnFigures(2, bytes(range(64)) * 16, -5, 2**62), 2: ColumnFigures(0)}),

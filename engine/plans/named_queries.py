@@ -1,0 +1,31 @@
+"""Statements that read a named subscription: which one, and the same statement with the query that it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner import ast
+from planner.parse import parse
+
+
+def name_in(node: ast.Node) -> str | None:
+    """Return the named subscription that a statement reads, None if there is none."""
+    inner = node
+    if isinstance(node, ast.DeclareCursor | ast.Copy):
+        inner = node.query or node
+    elif isinstance(node, ast.Explain):
+        inner = node.statement
+    return inner.subscription if isinstance(inner, ast.Subscribe) else None
+
+
+def with_query(node: ast.Node, sql: str) -> ast.Node:
+    """Return the statement with the query of the subscription that it names."""
+    if isinstance(node, ast.DeclareCursor | ast.Copy):
+        assert isinstance(node.query, ast.Subscribe)
+        return replace(node, query=with_query(node.query, sql))  # type: ignore[arg-type]
+    if isinstance(node, ast.Explain):
+        return replace(node, statement=with_query(node.statement, sql))
+    assert isinstance(node, ast.Subscribe)
+    query = parse(sql)[0].statement
+    assert isinstance(query, ast.Select | ast.SetOp | ast.Values)
+    return replace(node, query=query)
