@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import pytest
 
+from engine.server.ports import PORTS
+from engine.session.ports import Ports
 from tools.floors import FLOORS, floor_of, points_up
 from tools.imports import (
     LOAD,
@@ -18,6 +21,7 @@ from tools.imports import (
     circles,
     edges_of,
     modules,
+    upward,
 )
 
 SOURCE = """
@@ -81,6 +85,26 @@ def test_each_module_has_a_floor() -> None:
         for floor in floors:
             pattern = f"{package}.{floor}"
             assert any(n == pattern or n.startswith(pattern + ".") for n in names), f"nothing is {pattern}"
+
+
+def test_no_import_of_the_engine_points_up_but_for_types() -> None:
+    found = modules()
+    assert [edge for edge in upward(found) if edge[1].startswith("engine.") and edge[0] != TYPE] == []
+
+
+def test_a_port_that_nobody_fills_lets_no_server_start() -> None:
+    for port in fields(Ports):
+        assert port.default is MISSING, port.name
+        assert port.default_factory is MISSING, port.name
+        assert callable(getattr(PORTS, port.name)), port.name
+    with pytest.raises(TypeError, match="waiting_checks"):
+        Ports(
+            **{
+                port.name: getattr(PORTS, port.name)
+                for port in fields(Ports)
+                if port.name != "waiting_checks"
+            }
+        )
 
 
 def test_what_points_up() -> None:

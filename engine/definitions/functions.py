@@ -37,6 +37,7 @@ from engine.definitions.roles import function_words
 from engine.definitions.table.row_readers import Reads, reading
 from engine.definitions.table.temporary import refuse_temporary_move
 from engine.programs.plpgsql.extra_checks import tell_extra
+from engine.programs.routines.of_session import routines_of
 from engine.session.named_roles import named_role
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
@@ -79,7 +80,7 @@ async def create_function(
     await _refit(session, before, old, made)
     if session.setting("check_function_bodies") == "on":
         # the function is there by now, so it may call itself; what fails undoes the statement
-        with session.system.routines.settings_of(made):
+        with routines_of(session).settings_of(made):
             shadows = openly(
                 check_source,
                 made,

@@ -266,14 +266,13 @@ class Planning:
         session = self.session
         if session.role.superuser:
             return
-        from engine.definitions.needs.first import refuse_strangers  # with all that rights stand on
 
         def bind(node: ast.Node) -> Statement:
             return self._bound(
                 replace(statement, statement=node), session.catalog, (), variable_params=True
             ).statement
 
-        refuse_strangers(session, statement.statement, error, bind)
+        session.db.ports.refuse_strangers(session, statement.statement, error, bind)
 
     def _with_what_is_newer(
         self, error: SqlError, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool

@@ -74,6 +74,7 @@ from engine.feeds.subscriptions.named import SHARD as NAMED_SHARD
 from engine.feeds.subscriptions.named import NamedSubscriptions
 from engine.server import admission
 from engine.server.admission import Attendance
+from engine.server.ports import PORTS
 from engine.server.preload import preload
 from engine.server.standing import LeaseStanding
 from engine.server.upkeep import Upkeep
@@ -134,6 +135,7 @@ class Database:
         """Use ``open`` instead."""
         self.config = config
         self.store = store
+        self.ports = PORTS
         memory = MemoryPlan.of(config.memory)
         before = max(sum(resident_bytes()) - FIXED_BYTES, 0)  # where it is one part of a larger process
         self.statements = Statements(memory.statements, memory.statement, memory.ceiling + before)

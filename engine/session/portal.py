@@ -20,7 +20,7 @@ from planner.query import OutputColumn
 from planner.statements import CloseCursor
 
 if TYPE_CHECKING:
-    from engine.feeds.subscriptions.subscribe import Source
+    from engine.session.ports import Source
     from engine.session.session import Session
     from planner.statements import CursorKey
 

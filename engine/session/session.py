@@ -26,7 +26,6 @@ from engine.base.settings.lists import split_identifiers
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.todays_code import same_names, with_code_of
 from engine.catalog.todays_rights import last_owner, lost_columns, with_rights_of
-from engine.definitions.table.temporary import CommitActions
 from engine.session.built_ahead import BuiltAhead
 from engine.session.catalog.view import CatalogView
 from engine.session.channels import SessionChannels
@@ -58,12 +57,13 @@ from planner.parse.escapes import refuse_quotes, to_standard
 from planner.textsearch.names import find_named
 
 if TYPE_CHECKING:
-    from engine.changes.writes.parts import Parts
     from engine.connection.backend import Connection
     from engine.server.database import Database
     from engine.session.cursors import Cursors
     from engine.session.plans.plan import Plan
+    from engine.session.ports import CommitActions
     from engine.session.statement_log import StatementLog
+    from engine.session.statement_parts import Parts
     from txn.base.types import Row, Timestamp
 
 _NOTICE_RANK = {

@@ -53,13 +53,11 @@ class SystemView:
 
     def __init__(self, session: Session) -> None:
         """Answer for ``session``."""
-        from engine.programs.routines.calls import Routines  # which runs statements, and so knows sessions
-
         self._session = session
         self.advisory = SessionAdvisory(session)
         self.sequences = SessionSequences(session)
         self.large_objects = SessionLargeObjects(session)
-        self.routines = Routines(session)
+        self.routines = session.db.ports.routines(session)
         self._told = -1  # the transaction whose id was asked for
         # of which transaction, reading where, the snapshot is
         self._reads: tuple[int, dict[str, Timestamp]] | None = None

@@ -50,6 +50,7 @@ from engine.plans.planning import IN_FAILED_BLOCK
 from engine.plans.query import collect, compiled_query, context, prepare_source, run_query
 from engine.plans.verify import run_twice
 from engine.programs.plpgsql.routine import run_do
+from engine.programs.routines.of_session import routines_of
 from engine.session.large_objects import statements as large_objects
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome, Rows
@@ -320,7 +321,7 @@ async def _call(session: Session, plan: Plan, statement: st.Call, params: tuple[
     if plan.dml is None:
         plan.dml = compile_row(statement.call.args)
     args = await value_of(plan.dml, (), make_env(ctx))
-    columns, rows = await session.system.routines.rows(statement.call, args, atomic=atomic)
+    columns, rows = await routines_of(session).rows(statement.call, args, atomic=atomic)
     _done(session, plan)
     if not statement.call.outputs:
         return Command("CALL")

@@ -14,10 +14,9 @@ from __future__ import annotations
 from typing import Final
 
 from engine.changes.constraints.values import same_image
-from engine.changes.triggers.event import TriggerEvent
 from engine.changes.triggers.large_objects import LO_MANAGE, manage
 from engine.changes.triggers.text_search import TSVECTOR_UPDATE, TSVECTOR_UPDATE_COLUMN, update_vector
-from engine.programs.plpgsql.trigger import run_trigger
+from engine.session.trigger_event import TriggerEvent
 from planner.base.errors import SqlError
 from planner.bind.define.trigger import SUPPRESS_REDUNDANT_UPDATES
 from planner.catalog.trigger import NO_TRANSITIONS, TriggerDef
@@ -65,7 +64,7 @@ async def _run(trigger: TriggerDef, event: TriggerEvent) -> Row | None:
         raise AssertionError(f"trigger {trigger.name} has function {trigger.function}, which is none")
     if function.internal == LO_MANAGE:
         return await manage(event)
-    return await run_trigger(function, event)
+    return await event.session.db.ports.call_trigger(function, event)
 
 
 def _suppress_redundant_updates(event: TriggerEvent) -> Row | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from engine.changes.triggers.event import TriggerEvent
+from engine.session.trigger_event import TriggerEvent
 from pgwire.codecs.registry import text_output
 from planner.base.errors import SqlError
 from txn.base.types import Row

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from engine.changes.triggers.event import TriggerEvent
+from engine.session.trigger_event import TriggerEvent
 from planner.base.errors import SqlError
 from planner.base.identifiers import split_identifier
 from planner.conversion.casts import is_binary_coercible

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.base.eager import settle
 from engine.base.executor import Result
+from engine.base.row_ids import RowIds
 from engine.base.rows import ReadyRows
 from engine.base.slices import in_slices, pause
 from engine.base.spooled import SpooledRows
@@ -36,7 +37,6 @@ from engine.changes.writes.insert_bulk import BulkSource
 from engine.changes.writes.one_row import insert_alone
 from engine.changes.writes.returning import Returning, make_env, returning_of
 from engine.changes.writes.row_checks import RowChecks
-from engine.changes.writes.row_ids import RowIds
 from engine.changes.writes.shape import OF_ROWS, TableShape, row_record, table_layout
 from engine.changes.writes.spilling import Spilling
 from engine.executors.index.plan import Planning

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from engine.base.eager import settle
 from engine.base.executor import Result
 from engine.base.pieces import FEW_BYTES, cut
+from engine.base.row_ids import RowIds
 from engine.base.rows import ReadyRows, RowBatch
 from engine.base.slices import pause
 from engine.base.spooled import SpooledRows
@@ -24,7 +25,6 @@ from engine.changes.bulk.changes import BULK_ROWS
 from engine.changes.constraints import effects
 from engine.changes.triggers.rows import begin, delete_each, insert_each, refuse_changed, update_each
 from engine.changes.writes.dml import InsertPlan, insert_on_conflict, outcome
-from engine.changes.writes.row_ids import RowIds
 from engine.changes.writes.shape import OF_ROWS, TableShape
 from engine.changes.writes.spilling import Spilling
 from engine.session.portal import Outcome

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.base.eager import settle
 from engine.base.executor import CHANGES
+from engine.base.row_ids import RowIds
 from engine.base.rows import ReadyRows
 from engine.base.slices import pause
 from engine.base.spooled import SpooledRows
@@ -27,7 +28,6 @@ from engine.changes.writes.dml import changed_by, made_openly, tables_to_lock, t
 from engine.changes.writes.many import CHANGED, KeysAtTheEnd, few_or_more
 from engine.changes.writes.returning import make_env
 from engine.changes.writes.row_checks import RowChecks
-from engine.changes.writes.row_ids import RowIds
 from engine.changes.writes.shape import TableShape
 from engine.changes.writes.spilling import Spilling
 from engine.executors.index.plan import Planning

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.base.eager import settle
+from engine.base.row_ids import RowIds
 from engine.base.rows import ReadyRows
 from engine.base.slices import in_slices, pause
 from engine.base.spooled import Gathering, SpooledRows
@@ -35,7 +36,6 @@ from engine.changes.writes.many import CHANGED, RETURNED, Pieces, few_or_more
 from engine.changes.writes.returning import Returning, make_env, returning_of
 from engine.changes.writes.routing import Routing
 from engine.changes.writes.row_checks import RowChecks
-from engine.changes.writes.row_ids import RowIds
 from engine.changes.writes.shape import Shown, TableShape
 from engine.changes.writes.spilling import STAGED_BYTES, Spilling
 from engine.plans.query import collect, compiled_query, context, prepare_source, run_query

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.base.eager import settle
 from engine.base.executor import CHANGES
+from engine.base.row_ids import RowIds
 from engine.base.rows import ReadyRows
 from engine.base.slices import SLICE_ROWS
 from engine.base.spooled import SpooledRows
@@ -26,7 +27,6 @@ from engine.changes.writes.dml import leaf_of, outcome, tables_to_lock
 from engine.changes.writes.many import RETURNED, KeysAtTheEnd, Pieces, few_or_more
 from engine.changes.writes.partitioned import Noted, Part, Partitioned, routed, statement_firing, store_in
 from engine.changes.writes.returning import make_env
-from engine.changes.writes.row_ids import RowIds
 from engine.changes.writes.spilling import Spilling
 from engine.plans.query import collect, compiled_query, context, prepare_source, run_query
 from engine.session.plans.plan import Plan

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.base.row_ids import RowIds
 from engine.changes.triggers.firing import Firing, updated_columns
 from engine.changes.triggers.rows import begin
 from engine.changes.writes.dml import leaf_of
@@ -16,7 +17,6 @@ from engine.changes.writes.merge import OPERATIONS, VERB, Action, MergeActions, 
 from engine.changes.writes.partitioned import Noted, Partitioned, routed, statement_firing
 from engine.changes.writes.partitioned_changes import Changes, in_pieces, source_rows
 from engine.changes.writes.row_checks import RowChecks
-from engine.changes.writes.row_ids import RowIds
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from pgwire.release import let_go

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.base.eager import settle
 from engine.base.executor import CHANGES, CHANGES_NO_KEY, READS, ExecContext, Result
+from engine.base.row_ids import RowIds
 from engine.base.rows import ReadyRows, RowStream
 from engine.base.slices import in_slices
 from engine.changes.bulk.changes import (
@@ -37,7 +38,6 @@ from engine.changes.writes.in_turn import computed_in_turn, each_row, in_turn
 from engine.changes.writes.many import Gathered, Pieces, change_many, few_or_more
 from engine.changes.writes.returning import make_env, returning_of
 from engine.changes.writes.row_checks import RowChecks
-from engine.changes.writes.row_ids import RowIds
 from engine.changes.writes.shape import OF_ROWS, TableShape
 from engine.changes.writes.spilling import Spilling
 from engine.executors.index.executor import IndexPlan

@@ -24,11 +24,11 @@ from engine.changes.constraints.effects import follow
 from engine.changes.writes.dml import run_insert, tables_to_lock
 from engine.changes.writes.many import few_or_more
 from engine.changes.writes.merge import run_merge
-from engine.changes.writes.parts import Parts
 from engine.changes.writes.update_delete import run_delete, run_update
 from engine.plans.query import compiled_query, context, prepare_source, run_query
 from engine.session.plans.plan import Plan
 from engine.session.portal import Outcome, Rows
+from engine.session.statement_parts import Parts
 from planner import query as q
 from planner import statements as st
 from planner.statements.classify import classify, returned_rows

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.definitions.needs.rights import Asked
+from engine.session.ports import Bind
 from planner import ast
-from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, TypeDef
 from planner.facts import REGCONFIG, REGDICTIONARY
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from engine.session.session import Session
 
 _EXECUTE_PROGRAMS: Final = 4571  # the role pg_execute_server_program
-
-Bind = Callable[[ast.Node], st.Statement]
-"""Binds a statement, or raises what is wrong with it."""
 
 
 class FirstNeeds(Asked):

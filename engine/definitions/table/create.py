@@ -45,7 +45,7 @@ from engine.definitions.table.partitions import (
     refuse_keys_over_foreign,
 )
 from engine.definitions.table.statistics_parts import with_copied
-from engine.definitions.table.temporary import CommitActions
+from engine.definitions.table.temporary import TableActions
 from engine.definitions.table.view_nesting import check_nesting
 from engine.definitions.type_names import make_room
 from engine.plans.query import CompiledQuery, compiled_query, context, execute, run_query
@@ -229,7 +229,7 @@ async def create_table(session: Session, plan: Plan, statement: st.CreateTable, 
         await check_rows(session, table_of(session, default.oid), default=True)
     if statement.on_commit == "drop" or statement.on_commit == "delete":
         if session.commit_actions is None:
-            session.commit_actions = CommitActions()
+            session.commit_actions = TableActions()
         session.commit_actions.add(oid, statement.on_commit)
     if statement.query is None:
         return Command(plan.bound.tag)

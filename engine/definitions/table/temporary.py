@@ -10,20 +10,19 @@ writes to them, so their ON COMMIT actions are session state, not catalog state.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from engine.base.eager import settle
 from engine.catalog.storage.stored import key_of
+from engine.session.ports import OnCommit
 from planner.base.errors import SqlError
 from txn.base.types import ShardId
 
 if TYPE_CHECKING:
     from engine.session.session import Session
 
-OnCommit = Literal["delete", "drop"]
 
-
-class CommitActions:
+class TableActions:
     """The ON COMMIT actions of one session's temporary tables, by table oid."""
 
     def __init__(self) -> None:

@@ -48,8 +48,8 @@ from txn.base.types import (
 from txn.log.holds import Hold
 
 if TYPE_CHECKING:
-    from engine.feeds.subscriptions.subscribe import Source
     from engine.server.database import Database
+    from engine.session.ports import Source
     from engine.session.session import Session
 
 FORMAT: Final = 1
@@ -263,11 +263,11 @@ class Reading:
         named.reader = pid
 
     async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
-        """See ``engine.feeds.subscriptions.subscribe.Source``."""
+        """See ``engine.session.ports.Source``."""
         return await self._source.poll(timeout_s)
 
     def close(self) -> None:
-        """See ``engine.feeds.subscriptions.subscribe.Source``."""
+        """See ``engine.session.ports.Source``."""
         if self._named is not None:
             self._named.reader = 0
             self._named = None

@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.base.executor import ExecContext
 from engine.base.rows import RowBatch, RowStream, RowTuple
@@ -30,6 +30,7 @@ from engine.feeds.subscriptions.rights import Permit
 from engine.plans.query import CompiledQuery, check_populated, collect, execute
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Rows
+from engine.session.ports import Source
 from engine.session.transaction.block_state import BLOCK
 from engine.session.transaction.time_travel import timestamp_of
 from engine.session.transaction.timelines import gone
@@ -71,19 +72,6 @@ MAX_RESULT_ROWS: Final = 1_000_000
 _PLAIN: Final = frozenset(
     (BOOL, INT2, INT4, INT8, OID, TEXT, VARCHAR, BPCHAR, BYTEA, DATE, TIMESTAMP, TIMESTAMPTZ, UUID)
 )
-
-
-class Source(Protocol):
-    """Where the rows of a subscription come from."""
-
-    async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
-        """Return the next rows (maybe none), or None if no commit brought any within ``timeout_s`` (None: no limit).
-
-        May be cancelled without losing rows. Raises StopAsyncIteration at the end.
-        """
-
-    def close(self) -> None:
-        """Give everything up; idempotent."""
 
 
 class Net:

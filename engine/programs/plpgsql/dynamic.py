@@ -13,6 +13,7 @@ from engine.programs.plpgsql.extra_checks import tell_extra
 from engine.programs.plpgsql.frame import Frame, check_planned, declared_columns, fails_planned, with_domains
 from engine.programs.plpgsql.parts import type_of
 from engine.programs.plpgsql.raising import shown
+from engine.programs.routines.of_session import routines_of
 from engine.session.cursors import Cursors
 from engine.session.plans.plan import PLAN_CACHE_MAX_TEXT, Plan
 from engine.session.portal import Cursor, Outcome, Rows
@@ -265,7 +266,7 @@ async def call(frame: Frame, statement: tree.CallRoutine) -> None:
     bound = ready.plan.bound.statement
     if isinstance(ready.node, ast.Call) and isinstance(bound, st.Call):
         targets = _outputs(frame, ready.node, bound, statement.statement.names)
-    routines = frame.session.system.routines
+    routines = routines_of(frame.session)
     before, routines.offered = routines.offered, -1 if frame.atomic or frame.parts else len(routines.stack)
     try:
         outcome = await frame.run(statement.statement)
@@ -326,7 +327,7 @@ async def end_transaction(frame: Frame, statement: tree.EndTransaction) -> None:
     if frame.parts:
         verb = "commit" if statement.committing else "roll back"
         raise SqlError("2D000", f"cannot {verb} while a subtransaction is active")
-    if frame.session.system.routines.changing_loops:
+    if routines_of(frame.session).changing_loops:
         raise SqlError(
             "55000", "cannot perform transaction commands inside a cursor loop that is not read-only"
         )

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.base.executor import READS, ExecContext
 from engine.base.where import tell_where, telling, told
 from engine.changes.writes.returning import make_env
-from engine.definitions.needs.privileges import check as check_privileges
 from engine.executors.index.state import value_of
 from engine.plans.query import context
 from engine.programs.plpgsql import parts
@@ -144,7 +143,7 @@ class Frame:
             return (_of_fields(value, ready.fields) if ready.fields else value), ready.type
         values = ready.values(self.values)
         if ready.function is not None:
-            check_privileges(self.session, plan)
+            self.session.db.ports.check_rights(self.session, plan)
             row = await value_of(ready.function, (), make_env(context(self.session, plan, values)))
             return (_of_fields(row[0], ready.fields) if ready.fields else row[0]), ready.type
         _, rows = await self.query(piece)

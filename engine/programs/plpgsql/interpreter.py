@@ -22,6 +22,7 @@ from engine.programs.plpgsql.extra_checks import extra_level
 from engine.programs.plpgsql.frame import Frame, affected
 from engine.programs.plpgsql.program import Program
 from engine.programs.plpgsql.signals import RETURN, Signal, after
+from engine.programs.routines.of_session import routines_of
 from engine.session.portal import Cursor, Rows
 from pgwire.bounded import BoundedArray, bounded
 from pgwire.codecs.array import dimensions
@@ -304,7 +305,7 @@ class Interpreter:
             outcome = await frame.fetched(statement.query)
         cursor = dynamic.made_cursor(frame, cursors.free_name(), outcome, scroll=False, loop=True)
         changes = outcome.tag != "SELECT"
-        routines = self.session.system.routines
+        routines = routines_of(self.session)
         routines.changing_loops += changes
         ahead = (
             (AHEAD_FIRST, AHEAD) if frame.atomic or cursor.ahead else (1, 1)

@@ -15,6 +15,7 @@ from engine.programs.plpgsql.body import Body
 from engine.programs.plpgsql.frame import Frame
 from engine.programs.plpgsql.interpreter import Interpreter
 from engine.programs.plpgsql.results import finished
+from engine.programs.routines.of_session import routines_of
 from planner.base.errors import SqlError
 from planner.catalog import FunctionDef
 from planner.conversion.polymorphic import enforce
@@ -116,7 +117,7 @@ async def run_do(session: Session, source: str, source_at: int | None, *, alone:
     except SqlError as error:
         place(error, source, source_at if alone else None)
         raise
-    routines = session.system.routines
+    routines = routines_of(session)
     frame = Frame(session, body, lambda: INLINE)
     frame.scalar = SqlType(VOID)
     frame.atomic = atomic

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.changes.triggers.event import TriggerEvent
 from engine.programs.plpgsql.body import Body
 from engine.programs.plpgsql.frame import Frame
 from engine.programs.plpgsql.open_row import OpenRow
 from engine.programs.plpgsql.routine import run_frame, signature
+from engine.programs.routines.of_session import routines_of
+from engine.session.trigger_event import TriggerEvent
 from planner.base.errors import SqlError
 from planner.catalog import FunctionDef
 from planner.plpgsql.check import place
@@ -29,7 +30,7 @@ async def run_trigger(function: FunctionDef, event: TriggerEvent) -> Row | None:
     Raises SqlError 42804 (a row of other columns), 2F005 (no RETURN), 54001 (too deep) and what its statements raise.
     """
     session = event.session
-    routines = session.system.routines
+    routines = routines_of(session)
     table = event.table
     row_type = SqlType(table.oid + 1)  # of the relation's rows
     with routines.called(function):

@@ -48,10 +48,9 @@ async def run_inner(
 
     Raises SqlError 25006 for a change in a transaction that only reads, 25001 for what cannot be part of one, 40001 where it was run again too often, and what it raises.
     """
-    from engine.statements.run import run  # which knows this module
-
     await session.cancelled.turn()  # a loop of statements that never wait would keep the event loop to itself
     await session.heard()
+    run = session.db.ports.run_statement
     block = session.block
     endings = block.endings
     first = endings > 0 and block.txn is None

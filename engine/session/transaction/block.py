@@ -498,9 +498,7 @@ class Block:
             if self._owed:
                 await self._pay()
             if session.timing.waiting is not None:
-                from engine.changes.constraints.checks import make_waiting_checks
-
-                await make_waiting_checks(session)
+                await session.db.ports.waiting_checks(session)
             if session.commit_actions is not None:
                 await session.commit_actions.run(session)
             if self._limit.timeout_ms:

@@ -9,15 +9,12 @@ waits, so that keys and foreign keys are checked, and AFTER triggers fired, once
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
-from engine.changes.writes.row_ids import RowIds
+from engine.base.row_ids import RowIds
 from pgwire.give_way import paced
 from pgwire.release import let_go
 from txn.base.types import Row, ShardId
-
-if TYPE_CHECKING:
-    from engine.changes.constraints.effects import Change
 
 
 class Parts:
@@ -34,7 +31,9 @@ class Parts:
     def __init__(self, transitions: Mapping[int, Sequence[Row]]) -> None:
         """Start with transition tables, and nothing else."""
         self.rows: dict[int, Sequence[Row]] = dict(transitions)
-        self.changes: list[Change] = []
+        self.changes: list[
+            Any
+        ] = []  # of engine.changes.constraints.effects, which alone knows what follows them
         self.begun: set[tuple[int, str]] = set()
         self._touched: dict[ShardId, RowIds] = {}
 
