@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from dataclasses import MISSING, fields
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tools.floors import FLOORS, floor_of, points_up
 from tools.imports import (
     LOAD,
     POSTPONED,
+    ROOT,
     TYPE,
     Module,
     _import_nodes,
@@ -105,6 +107,13 @@ def test_a_port_that_nobody_fills_lets_no_server_start() -> None:
                 if port.name != "waiting_checks"
             }
         )
+
+
+def test_the_contract_of_import_linter_has_the_same_floors() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    [contract] = [c for c in contracts if c["type"] == "layers" and c["containers"] == ["engine"]]
+    assert tuple(reversed(contract["layers"])) == FLOORS["engine"]
+    assert contract["exhaustive"], "a new folder is given a place"
 
 
 def test_what_points_up() -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from engine.base.executor import ExecContext
-from engine.executors.index.access.choice import has_sublink, is_volatile
+from engine.executors.expressions import has_sublink, is_volatile
 from engine.executors.watched import watching
 from planner.catalog import Catalog
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_predicate

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from engine.base.explain.texts import Texts
 from engine.base.explain.tree import PlanNode
-from engine.executors.index.from_needs import row_security_of
+from engine.executors.expressions import row_security_of
 from planner.indexing.comparisons import conjuncts_of
 from planner.query import (
     Const,

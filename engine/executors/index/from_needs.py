@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.catalog.relations.virtual import keyed_columns
-from engine.executors.index.access.choice import has_sublink, is_volatile, ranges_used, returns_set
+from engine.executors.expressions import has_sublink, is_volatile, ranges_used, returns_set
 from planner.conversion.row_parts import can_equate
 from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, TEXT, VARCHAR, facts
 from planner.indexing.comparisons import conjuncts_of
@@ -24,14 +24,11 @@ from planner.query import (
     OpExpr,
     QueryBase,
     QueryExpr,
-    Range,
     RangeColumn,
     RangeRef,
-    RelationRange,
     Select,
     Var,
 )
-from planner.query.rewrite import at_range
 from planner.query.walk import children, placed
 
 _VARS = frozenset((Var,))
@@ -93,14 +90,6 @@ def catalog_rank(oid: int, column: RangeColumn) -> int:
     if not (is_oid or is_name):
         return 5
     return 4 if column.name.endswith(_WIDE) else 2 if is_oid else 3
-
-
-def row_security_of(item: Range, number: int) -> list[Expr]:
-    """Return what row-level security asks of the rows of range ``number``."""
-    if not isinstance(item, RelationRange) or item.guard is None:
-        return []
-    made: list[Expr] = [at_range(expr, number) for expr in conjuncts_of(item.guard.where)]
-    return made
 
 
 def implied_by_or(conjunct: Expr, number: int) -> Expr | None:

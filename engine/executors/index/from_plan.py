@@ -20,18 +20,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.executors.expressions import has_sublink, is_volatile, ranges_used, row_security_of
 from engine.executors.index.access.by_ctid import CtidScan
 from engine.executors.index.access.candidates import CandidateScan
 from engine.executors.index.access.catalog_join import CatalogJoin
-from engine.executors.index.access.choice import (
-    Access,
-    column_uses,
-    find,
-    has_sublink,
-    is_fixed,
-    is_volatile,
-    ranges_used,
-)
+from engine.executors.index.access.choice import Access, column_uses, find, is_fixed
 from engine.executors.index.access.intervals import IntervalScan, find_intervals
 from engine.executors.index.access.inverted import EntriesScan, find_inverted
 from engine.executors.index.access.large_objects import NUMBER, LargeObjectSource
@@ -45,7 +38,6 @@ from engine.executors.index.from_needs import (
     implied_by_or,
     needed_columns,
     ranges_of,
-    row_security_of,
     without_unused,
 )
 from engine.executors.index.joins import DependentJoin, HashJoin, LoopJoin

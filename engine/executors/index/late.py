@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from engine.executors.index.access.choice import has_sublink
+from engine.executors.expressions import has_sublink
 from engine.executors.index.nodes import Beside, InTurn, Node, Sort
 from engine.executors.index.sorting import order_items
 from engine.executors.index.state import Pipe, evaluate

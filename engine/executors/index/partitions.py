@@ -15,14 +15,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.index_parts import OID_MASK
-from engine.executors.index.access.choice import (
-    Access,
-    find,
-    has_sublink,
-    is_volatile,
-    ranges_used,
-    returns_set,
-)
+from engine.executors.expressions import has_sublink, is_volatile, ranges_used, returns_set
+from engine.executors.index.access.choice import Access, find
 from engine.executors.index.computed import ComputedSource
 from engine.executors.index.nodes import Filter, Node, Project
 from engine.executors.index.sources import IndexSource, SourceNode, TableScan, twin

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from engine.executors.index.access.choice import has_sublink, is_volatile, stands_alone
+from engine.executors.expressions import has_sublink, is_volatile
+from engine.executors.index.access.choice import stands_alone
 from planner.facts import BOOL
 from planner.indexing.comparisons import conjuncts_of
 from planner.query import (

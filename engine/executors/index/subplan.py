@@ -14,7 +14,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from engine.executors.index.access.choice import is_volatile, outer_levels, stands_alone
+from engine.executors.expressions import is_volatile
+from engine.executors.index.access.choice import outer_levels, stands_alone
 from engine.executors.index.access.virtual_sources import VirtualLookup
 from engine.executors.index.aggregate import AggregateNode
 from engine.executors.index.joins import DependentJoin, HashJoin, LoopJoin

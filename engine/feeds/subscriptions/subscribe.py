@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.base.executor import ExecContext
 from engine.base.rows import RowBatch, RowStream, RowTuple
-from engine.executors.index.access.choice import has_sublink
+from engine.executors.expressions import has_sublink
 from engine.feeds.subscriptions.named import Reading, readable
 from engine.feeds.subscriptions.rights import Permit
 from engine.plans.query import CompiledQuery, check_populated, collect, execute

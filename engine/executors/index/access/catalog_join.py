@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, cast
 
 from engine.base.rows import RowTuple
 from engine.catalog.kept import Found, as_rows
-from engine.executors.index.access.choice import has_sublink
+from engine.executors.expressions import has_sublink
 from engine.executors.index.access.virtual_sources import CatalogSource, FindAll, Finder, VirtualLookup
 from engine.executors.index.joins import DependentJoin
 from engine.executors.index.nodes import Node, plain_function

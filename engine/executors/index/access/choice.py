@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from engine.catalog.index_parts import index_parts
+from engine.executors.expressions import has_sublink, is_volatile, ranges_used
 from engine.executors.index.access.computed_keys import holds_rows_of, key_expressions
 from engine.executors.index.access.exact_patterns import exact_match
-from pgwire.give_way import give_way, paced
+from pgwire.give_way import paced
 from planner.catalog import Catalog, IndexDef, RelationDef
-from planner.facts import BOOL, BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, TID, facts
+from planner.facts import BOOL, BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, TID
 from planner.indexing.comparisons import FLIP, Operator, key_operators
 from planner.query import (
     CTID,
@@ -41,7 +42,6 @@ from planner.query import (
     NullIf,
     OpExpr,
     Param,
-    QueryBase,
     QueryExpr,
     RelabelType,
     RowCompare,
@@ -58,49 +58,6 @@ _REFERENCES = frozenset((Var, Aggregate, GroupingFunc, CteRange))
 _INTEGERS = frozenset((INT2, INT4, INT8))
 _TID = SqlType(TID)
 SMALL_SPAN = 10_000  # integers between two constant bounds up to which a range counts as small
-
-
-def ranges_used(node: object, depth: int = 0) -> set[int]:
-    """Return the ranges of the query ``depth`` levels out that occur below ``node``, sub-selects included."""
-    out: set[int] = set()
-    _collect(node, depth, out)
-    return out
-
-
-def _collect(node: object, depth: int, out: set[int]) -> None:
-    if isinstance(node, Var):
-        if node.level == depth and node.range >= 0:  # -1 stands for an array's element
-            out.add(node.range)
-        return
-    give_way()
-    deeper = depth + 1 if isinstance(node, QueryBase) else depth
-    for child in node if isinstance(node, tuple) else children(node):
-        _collect(child, deeper, out)
-
-
-def is_volatile(node: object) -> bool:
-    """Tell whether a volatile function occurs in ``node``."""
-    if isinstance(node, FuncExpr | OpExpr):
-        fact = facts().procs.get(node.proc)
-        if fact is not None and fact.volatility == "v":
-            return True
-    if isinstance(node, SqlCall) and node.stays and node.volatility == "v":
-        return True
-    return any(is_volatile(child) for child in paced(children(node)))
-
-
-def returns_set(node: object) -> bool:
-    """Tell whether a set-returning function occurs in ``node``."""
-    if isinstance(node, FuncExpr) and node.returns_set:
-        return True
-    return any(returns_set(child) for child in paced(children(node)))
-
-
-def has_sublink(node: object) -> bool:
-    """Tell whether a sub-select or an aggregate occurs in ``node``."""
-    if isinstance(node, SubLink | Aggregate):
-        return True
-    return any(has_sublink(child) for child in paced(children(node)))
 
 
 def in_order_of_cost(conjuncts: Sequence[Expr]) -> tuple[Expr, ...]:

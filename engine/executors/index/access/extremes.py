@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from engine.executors.index.access.choice import has_sublink, is_volatile
+from engine.executors.expressions import has_sublink, is_volatile
 from engine.executors.index.access.ordered import ordered_access
 from pgwire.codecs.registry import text_input
 from planner.catalog import Catalog
