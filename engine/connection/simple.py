@@ -210,7 +210,7 @@ async def run_text(
     return None
 
 
-def _executed(conn: Connection, statement: ast.Node) -> Prepared | None:
+def _executed(conn: Connection, statement: ast.StatementNode) -> Prepared | None:
     """Return the prepared statement that an EXECUTE names, if there is one."""
     return conn.prepared.find(statement.name) if isinstance(statement, ast.Execute) else None
 

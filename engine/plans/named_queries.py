@@ -8,7 +8,7 @@ from planner import ast
 from planner.parse import parse
 
 
-def name_in(node: ast.Node) -> str | None:
+def name_in(node: ast.StatementNode) -> str | None:
     """Return the named subscription that a statement reads, None if there is none."""
     inner = node
     if isinstance(node, ast.DeclareCursor | ast.Copy):
@@ -18,7 +18,7 @@ def name_in(node: ast.Node) -> str | None:
     return inner.subscription if isinstance(inner, ast.Subscribe) else None
 
 
-def with_query(node: ast.Node, sql: str) -> ast.Node:
+def with_query(node: ast.StatementNode, sql: str) -> ast.StatementNode:
     """Return the statement with the query of the subscription that it names."""
     if isinstance(node, ast.DeclareCursor | ast.Copy):
         assert isinstance(node.query, ast.Subscribe)

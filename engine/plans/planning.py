@@ -35,6 +35,7 @@ from planner.parse.as_of import AsOf
 from planner.parse.long_names import truncated
 from planner.parse.scanner import HERE
 from planner.statements import BoundStatement, SetTransaction, Statement, StatementClass, Transaction
+from planner.statements.parsed import PARSED
 from txn.base.types import Timestamp
 
 if TYPE_CHECKING:
@@ -173,9 +174,7 @@ class Planning:
         """Bind a statement with AS OF SYSTEM TIME against the catalog of that time."""
         session, clause, node = self.session, statement.as_of, statement.statement
         assert clause is not None
-        if not isinstance(node, time_travel.CARRIERS) or (
-            isinstance(node, ast.CreateTableAs) and node.materialized
-        ):
+        if not PARSED[type(node)].as_of or (isinstance(node, ast.CreateTableAs) and node.materialized):
             raise _not_here(clause, node)
         value = time_travel.AsOfValue(session, clause, param_oids, variable_params=variable_params)
         if value.params and isinstance(node, ast.Transaction | ast.SetVariable | ast.CreateTableAs):
@@ -267,7 +266,7 @@ class Planning:
         if session.role.superuser:
             return
 
-        def bind(node: ast.Node) -> Statement:
+        def bind(node: ast.StatementNode) -> Statement:
             return self._bound(
                 replace(statement, statement=node), session.catalog, (), variable_params=True
             ).statement
@@ -373,7 +372,7 @@ class Planning:
             return None  # the error is raised, with its position, when the text itself is bound
 
 
-def _not_here(clause: AsOf, node: ast.Node | None = None) -> SqlError:
+def _not_here(clause: AsOf, node: ast.StatementNode | None = None) -> SqlError:
     hint = "CREATE TABLE AS with the clause makes a table of what was there."
     return SqlError(
         "0A000",
@@ -391,5 +390,5 @@ def _takes_modes(plan: Plan) -> bool:
     return isinstance(statement, Transaction) and statement.action == "begin"
 
 
-def _allowed_when_failed(node: ast.Node) -> bool:
+def _allowed_when_failed(node: ast.StatementNode) -> bool:
     return isinstance(node, ast.Transaction) and node.action in ENDS_FAILURE

@@ -38,7 +38,7 @@ def refuse_change(session: Session, relation: RelationDef, what: str) -> None:
     session.timing.refuse_pending(relation, what)
 
 
-def refuse_before_actions(session: Session, node: ast.Node) -> None:
+def refuse_before_actions(session: Session, node: ast.StatementNode) -> None:
     """Raise what PostgreSQL says of a statement before it looks at what could not be bound.
 
     25P01 for LOCK TABLE outside a block, whatever it names; 55006 for an ALTER TABLE of a table in use, behind whether there is such a

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from txn.base.types import Row
 
 OnCommit = Literal["delete", "drop"]
-Bind: TypeAlias = "Callable[[ast.Node], Statement]"
+Bind: TypeAlias = "Callable[[ast.StatementNode], Statement]"
 """Binds a statement, or raises what is wrong with it."""
 
 
@@ -94,5 +94,5 @@ class Ports:
     waiting_checks: Callable[[Session], Awaitable[None]]
     call_trigger: Callable[[FunctionDef, TriggerEvent], Awaitable[Row | None]]
     check_rights: Callable[[Session, Plan], None]
-    refuse_strangers: Callable[[Session, ast.Node, SqlError, Bind], None]
+    refuse_strangers: Callable[[Session, ast.StatementNode, SqlError, Bind], None]
     run_statement: RunStatement

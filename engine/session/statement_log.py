@@ -18,7 +18,7 @@ from pgwire.codecs.registry import text_output
 from pgwire.errors import ErrorReport
 from planner import ast
 from planner.statements import Copy
-from planner.statements.classify import command_tag
+from planner.statements.parsed import command_tag
 
 if TYPE_CHECKING:
     from engine.session.plans.plan import Plan
@@ -60,7 +60,7 @@ _DDL: Final = (
 )  # fmt: skip
 
 
-def level_of(statement: ast.Node | None, prepared: Prepared | None = None) -> str:
+def level_of(statement: ast.StatementNode | None, prepared: Prepared | None = None) -> str:
     """Return from which ``log_statement`` on a statement is logged: ddl, mod or all. ``prepared``: what EXECUTE names."""
     if isinstance(statement, ast.Prepare):
         return level_of(statement.query)

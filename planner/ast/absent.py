@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.ast.query import Name, Node, TypeName
+from planner.ast.query import Name, Node, StatementNode, TypeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class AbsentObject(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropAbsent(Node):
+class DropAbsent(StatementNode):
     """DROP; ``what`` as in ``Drop``."""
 
     what: str

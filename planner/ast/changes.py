@@ -12,6 +12,7 @@ from planner.ast.query import (
     Name,
     Node,
     QueryNode,
+    StatementNode,
     SubscriptStep,
     TableRef,
     TargetItem,
@@ -64,7 +65,7 @@ class OnConflict(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Insert(Node):
+class Insert(StatementNode):
     """INSERT; ``query`` None is DEFAULT VALUES; ``columns`` () where no list was written."""
 
     relation: TableRef
@@ -77,7 +78,7 @@ class Insert(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Update(Node):
+class Update(StatementNode):
     """UPDATE."""
 
     relation: TableRef
@@ -89,7 +90,7 @@ class Update(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delete(Node):
+class Delete(StatementNode):
     """DELETE."""
 
     relation: TableRef
@@ -113,7 +114,7 @@ class MergeWhen(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merge(Node):
+class Merge(StatementNode):
     """MERGE."""
 
     relation: TableRef
@@ -124,11 +125,11 @@ class Merge(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copy(Node):
+class Copy(StatementNode):
     """COPY of a table's ``columns`` (() = all) or of ``query``; ``filename`` None is STDIN/STDOUT."""
 
     relation: TableRef | None
-    query: Node | None
+    query: StatementNode | None
     columns: tuple[str, ...]
     is_from: bool
     program: bool

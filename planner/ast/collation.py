@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from planner.ast.definitions import Role
 from planner.ast.option import Option
-from planner.ast.query import Name, Node
+from planner.ast.query import Name, StatementNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateCollation(Node):
+class CreateCollation(StatementNode):
     """CREATE COLLATION [IF NOT EXISTS]; FROM is an option, too."""
 
     name: Name
@@ -19,7 +19,7 @@ class CreateCollation(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterCollation(Node):
+class AlterCollation(StatementNode):
     """RENAME TO, SET SCHEMA, OWNER TO, whichever is there."""
 
     name: Name
@@ -29,14 +29,14 @@ class AlterCollation(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshCollation(Node):
+class RefreshCollation(StatementNode):
     """ALTER COLLATION ... REFRESH VERSION."""
 
     name: Name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropCollation(Node):
+class DropCollation(StatementNode):
     """DROP COLLATION."""
 
     names: tuple[Name, ...]
@@ -45,7 +45,7 @@ class DropCollation(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommentOnCollation(Node):
+class CommentOnCollation(StatementNode):
     """COMMENT ON such; ``text`` None removes."""
 
     name: Name

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.ast.definitions import Role
-from planner.ast.query import Name, Node
+from planner.ast.query import Name, StatementNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateConversion(Node):
+class CreateConversion(StatementNode):
     """CREATE [DEFAULT] CONVERSION; encodings as they are written."""
 
     name: Name
@@ -20,7 +20,7 @@ class CreateConversion(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterConversion(Node):
+class AlterConversion(StatementNode):
     """RENAME TO, SET SCHEMA, OWNER TO, whichever is there."""
 
     name: Name
@@ -30,7 +30,7 @@ class AlterConversion(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropConversion(Node):
+class DropConversion(StatementNode):
     """DROP CONVERSION."""
 
     names: tuple[Name, ...]
@@ -39,7 +39,7 @@ class DropConversion(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommentOnConversion(Node):
+class CommentOnConversion(StatementNode):
     """COMMENT ON such; ``text`` None removes."""
 
     name: Name

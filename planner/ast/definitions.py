@@ -11,7 +11,7 @@ from typing import Literal
 
 from planner.ast.changes import IndexElement
 from planner.ast.option import ForeignOption, Option
-from planner.ast.query import Expression, Name, Node, QueryNode, TableRef, TypeName
+from planner.ast.query import Expression, Name, Node, QueryNode, StatementNode, TableRef, TypeName
 from planner.base.errors import Span
 
 
@@ -122,7 +122,7 @@ class PartitionAction(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateTable(Node):
+class CreateTable(StatementNode):
     """CREATE TABLE. ``unsupported`` names refused clauses found (INHERITS ...); ``parent`` and ``bound``: PARTITION OF; ``of_type``: OF.
 
     ``server``, ``foreign_options``: of CREATE FOREIGN TABLE; "" for others.
@@ -145,7 +145,7 @@ class CreateTable(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateTableAs(Node):
+class CreateTableAs(StatementNode):
     """CREATE TABLE AS, SELECT INTO, CREATE MATERIALIZED VIEW; ``query`` may be an Execute, or, ``executed``, have come of one."""
 
     relation: TableRef
@@ -163,7 +163,7 @@ class CreateTableAs(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshMaterializedView(Node):
+class RefreshMaterializedView(StatementNode):
     """REFRESH MATERIALIZED VIEW."""
 
     relation: TableRef
@@ -172,17 +172,17 @@ class RefreshMaterializedView(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateSchema(Node):
+class CreateSchema(StatementNode):
     """CREATE SCHEMA; ``name`` "" when only AUTHORIZATION was written."""
 
     name: str
     owner: Role | None = None
-    elements: tuple[Node, ...] = ()
+    elements: tuple[StatementNode, ...] = ()
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateTimeline(Node):
+class CreateTimeline(StatementNode):
     """CREATE TIMELINE (``planner.parse.beyond``)."""
 
     name: str
@@ -190,7 +190,7 @@ class CreateTimeline(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropTimeline(Node):
+class DropTimeline(StatementNode):
     """DROP TIMELINE (``planner.parse.beyond``)."""
 
     names: tuple[str, ...]
@@ -199,7 +199,7 @@ class DropTimeline(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateSource(Node):
+class CreateSource(StatementNode):
     """CREATE SOURCE (``planner.parse.beyond.sources``). ``options``: name, value (None: none was written), where it stands.
 
     ``table`` is where it writes; without ``has_columns`` its kind says which columns that has.
@@ -215,7 +215,7 @@ class CreateSource(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterSource(Node):
+class AlterSource(StatementNode):
     """ALTER SOURCE ... PAUSE, or RESUME."""
 
     name: str
@@ -224,7 +224,7 @@ class AlterSource(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropSource(Node):
+class DropSource(StatementNode):
     """DROP SOURCE."""
 
     names: tuple[str, ...]
@@ -233,7 +233,7 @@ class DropSource(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateSequence(Node):
+class CreateSequence(StatementNode):
     """CREATE SEQUENCE; options by PostgreSQL's names (increment, minvalue, owned_by ...)."""
 
     relation: TableRef
@@ -242,7 +242,7 @@ class CreateSequence(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterSequence(Node):
+class AlterSequence(StatementNode):
     """ALTER SEQUENCE with options."""
 
     relation: TableRef
@@ -251,7 +251,7 @@ class AlterSequence(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateView(Node):
+class CreateView(StatementNode):
     """CREATE [OR REPLACE] VIEW."""
 
     relation: TableRef
@@ -263,7 +263,7 @@ class CreateView(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateIndex(Node):
+class CreateIndex(StatementNode):
     """CREATE INDEX; ``name`` "" lets the server choose."""
 
     name: str
@@ -307,7 +307,7 @@ class AlterAction(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterTable(Node):
+class AlterTable(StatementNode):
     """ALTER TABLE / VIEW / INDEX / SEQUENCE ...: ``what`` is the object word written."""
 
     what: str
@@ -317,7 +317,7 @@ class AlterTable(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rename(Node):
+class Rename(StatementNode):
     """ALTER ... RENAME. ``what`` is the object word: table, view, index, column, table constraint, schema,
     role, ...; ``old`` is the inner name (column, constraint) or the name of a schema or role.
     """
@@ -333,7 +333,7 @@ class Rename(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetSchema(Node):
+class SetSchema(StatementNode):
     """ALTER ... SET SCHEMA."""
 
     what: str
@@ -344,7 +344,7 @@ class SetSchema(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterOwner(Node):
+class AlterOwner(StatementNode):
     """ALTER SCHEMA / ... OWNER TO (tables use AlterTable)."""
 
     what: str
@@ -353,7 +353,7 @@ class AlterOwner(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drop(Node):
+class Drop(StatementNode):
     """DROP. ``what``: table, view, index, schema, sequence, materialized view, ... in lower case."""
 
     what: str
@@ -364,7 +364,7 @@ class Drop(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Truncate(Node):
+class Truncate(StatementNode):
     """TRUNCATE."""
 
     relations: tuple[TableRef, ...]
@@ -373,7 +373,7 @@ class Truncate(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comment(Node):
+class Comment(StatementNode):
     """COMMENT ON; ``name`` is qualified, for a column the column comes last. ``text`` None removes."""
 
     what: str
@@ -401,7 +401,7 @@ class Privilege(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grant(Node):
+class Grant(StatementNode):
     """GRANT and REVOKE of privileges; ``kind``: the object word; ``every``: ALL ... IN SCHEMA ``names``.
 
     ``qualified``: names of types; ``functions``: FunctionName; ``numbers``: of large objects. ``privileges`` empty = ALL. Of a REVOKE ``option`` is GRANT OPTION FOR.
@@ -423,7 +423,7 @@ class Grant(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GrantRole(Node):
+class GrantRole(StatementNode):
     """GRANT and REVOKE of roles. Of a REVOKE ``admin`` is ADMIN OPTION FOR."""
 
     is_grant: bool
@@ -435,7 +435,7 @@ class GrantRole(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateRole(Node):
+class CreateRole(StatementNode):
     """CREATE ROLE / USER / GROUP. ``members`` (ROLE, USER), ``admins`` (ADMIN), ``in_roles`` (IN ROLE, IN GROUP)."""
 
     kind: Literal["role", "user", "group"]
@@ -447,7 +447,7 @@ class CreateRole(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterRole(Node):
+class AlterRole(StatementNode):
     """ALTER ROLE / USER; with ``members`` ALTER GROUP ADD (``adds``) or DROP USER."""
 
     role: Role
@@ -457,7 +457,7 @@ class AlterRole(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropRole(Node):
+class DropRole(StatementNode):
     """DROP ROLE / USER / GROUP."""
 
     roles: tuple[Role, ...]

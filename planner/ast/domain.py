@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.ast.definitions import Constraint
-from planner.ast.query import Expression, Name, Node, TypeName
+from planner.ast.query import Expression, Name, StatementNode, TypeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateDomain(Node):
+class CreateDomain(StatementNode):
     """CREATE DOMAIN name AS type, with its constraints in order."""
 
     name: Name
@@ -20,7 +20,7 @@ class CreateDomain(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterDomain(Node):
+class AlterDomain(StatementNode):
     """ALTER DOMAIN: one action.
 
     ``default`` (None: DROP DEFAULT), ``constraint`` (ADD) and ``constraint_name`` (DROP, VALIDATE) belong to their actions.

@@ -7,11 +7,11 @@ from typing import Literal
 
 from planner.ast.definitions import Role
 from planner.ast.option import ForeignOption
-from planner.ast.query import Name, Node
+from planner.ast.query import Name, StatementNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DefineWrapper(Node):
+class DefineWrapper(StatementNode):
     """CREATE or ALTER FOREIGN DATA WRAPPER. ``handler``, ``validator``: names of functions, empty for NO HANDLER, None where not written."""
 
     create: bool
@@ -22,7 +22,7 @@ class DefineWrapper(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateServer(Node):
+class CreateServer(StatementNode):
     """CREATE SERVER."""
 
     name: str
@@ -34,7 +34,7 @@ class CreateServer(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterServer(Node):
+class AlterServer(StatementNode):
     """ALTER SERVER; ``version`` counts where ``has_version``."""
 
     name: str
@@ -44,7 +44,7 @@ class AlterServer(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UserMapping(Node):
+class UserMapping(StatementNode):
     """CREATE, ALTER and DROP USER MAPPING; ``lenient``: IF [NOT] EXISTS."""
 
     verb: Literal["create", "alter", "drop"]
@@ -55,7 +55,7 @@ class UserMapping(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterForeign(Node):
+class AlterForeign(StatementNode):
     """RENAME TO or OWNER TO of a wrapper or server (``what``, as the grammar calls it)."""
 
     what: str
@@ -65,7 +65,7 @@ class AlterForeign(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropForeign(Node):
+class DropForeign(StatementNode):
     """DROP FOREIGN DATA WRAPPER or SERVER."""
 
     what: str
@@ -75,7 +75,7 @@ class DropForeign(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommentOnForeign(Node):
+class CommentOnForeign(StatementNode):
     """COMMENT ON such; ``text`` None removes."""
 
     what: str
@@ -84,7 +84,7 @@ class CommentOnForeign(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportForeignSchema(Node):
+class ImportForeignSchema(StatementNode):
     """IMPORT FOREIGN SCHEMA ... FROM SERVER ... INTO ``schema``; what would be imported only a handler could ask for."""
 
     server: str

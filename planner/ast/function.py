@@ -7,7 +7,7 @@ from typing import Literal
 
 from planner.ast.definitions import Role
 from planner.ast.option import Option
-from planner.ast.query import Expression, FuncCall, Name, Node, TypeName
+from planner.ast.query import Expression, FuncCall, Name, Node, StatementNode, TypeName
 from planner.ast.session import SetVariable
 
 
@@ -22,7 +22,7 @@ class Parameter(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateFunction(Node):
+class CreateFunction(StatementNode):
     """CREATE [OR REPLACE] FUNCTION or PROCEDURE.
 
     ``result`` None: none was written. ``body``: statements of BEGIN ATOMIC, the expression of RETURN, or None where the body
@@ -44,7 +44,7 @@ class CreateFunction(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateAggregate(Node):
+class CreateAggregate(StatementNode):
     """CREATE [OR REPLACE] AGGREGATE; ``parameters`` None: the old syntax, in which an option names the input.
 
     ``direct``: how many of them stand before ORDER BY, -1 without that.
@@ -58,14 +58,14 @@ class CreateAggregate(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call(Node):
+class Call(StatementNode):
     """CALL procedure(arguments)."""
 
     call: FuncCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Do(Node):
+class Do(StatementNode):
     """DO ``source``, which stands at ``source_at`` as it is, if it does."""
 
     language: str
@@ -82,7 +82,7 @@ class FunctionName(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterFunction(Node):
+class AlterFunction(StatementNode):
     """ALTER FUNCTION, PROCEDURE, AGGREGATE or ROUTINE: RENAME TO, SET SCHEMA, OWNER TO, or options, whichever is there."""
 
     what: str
@@ -95,7 +95,7 @@ class AlterFunction(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropFunction(Node):
+class DropFunction(StatementNode):
     """DROP FUNCTION, PROCEDURE, AGGREGATE or ROUTINE (``what``)."""
 
     what: str
@@ -105,7 +105,7 @@ class DropFunction(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommentOnFunction(Node):
+class CommentOnFunction(StatementNode):
     """COMMENT ON FUNCTION, PROCEDURE, AGGREGATE or ROUTINE; ``text`` None removes."""
 
     what: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from planner.ast.definitions import Role
 from planner.ast.function import FunctionName
-from planner.ast.query import Name, Node, TypeName
+from planner.ast.query import Name, Node, StatementNode, TypeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class OpclassItem(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateOpfamily(Node):
+class CreateOpfamily(StatementNode):
     """CREATE OPERATOR FAMILY."""
 
     name: Name
@@ -36,7 +36,7 @@ class CreateOpfamily(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateOpclass(Node):
+class CreateOpclass(StatementNode):
     """CREATE OPERATOR CLASS; ``family`` empty: one of the class's name."""
 
     name: Name
@@ -48,7 +48,7 @@ class CreateOpclass(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeOpfamily(Node):
+class ChangeOpfamily(StatementNode):
     """ALTER OPERATOR FAMILY ... ADD, or DROP."""
 
     name: Name
@@ -58,7 +58,7 @@ class ChangeOpfamily(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterOpclass(Node):
+class AlterOpclass(StatementNode):
     """RENAME TO, SET SCHEMA, OWNER TO, whichever is there, of a class or family (``what``)."""
 
     what: str
@@ -70,7 +70,7 @@ class AlterOpclass(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropOpclass(Node):
+class DropOpclass(StatementNode):
     """DROP OPERATOR CLASS or FAMILY."""
 
     what: str
@@ -81,7 +81,7 @@ class DropOpclass(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommentOnOpclass(Node):
+class CommentOnOpclass(StatementNode):
     """COMMENT ON such; ``text`` None removes."""
 
     what: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.ast.definitions import Privilege, Role
-from planner.ast.query import Node
+from planner.ast.query import StatementNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReassignOwned(Node):
+class ReassignOwned(StatementNode):
     """REASSIGN OWNED BY roles TO role."""
 
     roles: tuple[Role, ...]
@@ -17,7 +17,7 @@ class ReassignOwned(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropOwned(Node):
+class DropOwned(StatementNode):
     """DROP OWNED BY roles."""
 
     roles: tuple[Role, ...]
@@ -25,7 +25,7 @@ class DropOwned(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterDefaultPrivileges(Node):
+class AlterDefaultPrivileges(StatementNode):
     """ALTER DEFAULT PRIVILEGES. ``roles`` () = the current one; ``kind``: table, sequence, function, type or schema.
 
     ``privileges`` empty = ALL. Of a REVOKE ``option`` is GRANT OPTION FOR.
@@ -42,7 +42,7 @@ class AlterDefaultPrivileges(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extension(Node):
+class Extension(StatementNode):
     """CREATE, DROP, COMMENT ON, UPDATE, SET SCHEMA or ALTER (its members: ``verb``, lower case) of extensions.
 
     ``skips``: IF EXISTS, or IF NOT EXISTS. ``schema``, ``version`` "": none was named.

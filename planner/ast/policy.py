@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.ast.definitions import Role
-from planner.ast.query import Expression, Name, Node, TableRef
+from planner.ast.query import Expression, Name, StatementNode, TableRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreatePolicy(Node):
+class CreatePolicy(StatementNode):
     """CREATE POLICY; ``command``: all, select, insert, update or delete."""
 
     name: str
@@ -22,7 +22,7 @@ class CreatePolicy(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterPolicy(Node):
+class AlterPolicy(StatementNode):
     """ALTER POLICY; ``roles`` None and expressions that are None stay as they are."""
 
     name: str
@@ -33,7 +33,7 @@ class AlterPolicy(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenamePolicy(Node):
+class RenamePolicy(StatementNode):
     """ALTER POLICY ... RENAME TO."""
 
     name: str
@@ -42,7 +42,7 @@ class RenamePolicy(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropPolicy(Node):
+class DropPolicy(StatementNode):
     """DROP POLICY; ``table``: the table's name, with its schema where it was written."""
 
     table: Name
@@ -51,7 +51,7 @@ class DropPolicy(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommentOnPolicy(Node):
+class CommentOnPolicy(StatementNode):
     """COMMENT ON POLICY."""
 
     table: Name

@@ -23,6 +23,11 @@ class Node:
     span: Span | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementNode(Node):
+    """Base of what is a statement by itself: each class has a row in ``planner.statements.parsed``."""
+
+
 Name: TypeAlias = tuple[str, ...]  # a possibly qualified name, outermost part first
 
 
@@ -508,7 +513,7 @@ class Locking(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryTail(Node):
+class QueryTail(StatementNode):
     """What any query may carry: WITH, ORDER BY, LIMIT (ALL is a null literal), OFFSET, locking."""
 
     with_: With | None = None

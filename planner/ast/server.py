@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from planner.ast.definitions import Role
 from planner.ast.option import Option
-from planner.ast.query import Node
+from planner.ast.query import StatementNode
 from planner.ast.session import SetVariable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateDatabase(Node):
+class CreateDatabase(StatementNode):
     """CREATE DATABASE."""
 
     name: str
@@ -19,7 +19,7 @@ class CreateDatabase(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterDatabase(Node):
+class AlterDatabase(StatementNode):
     """ALTER DATABASE ... [WITH] options, or ``refresh``: REFRESH COLLATION VERSION."""
 
     name: str
@@ -28,7 +28,7 @@ class AlterDatabase(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropDatabase(Node):
+class DropDatabase(StatementNode):
     """DROP DATABASE."""
 
     name: str
@@ -37,7 +37,7 @@ class DropDatabase(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterDefaults(Node):
+class AlterDefaults(StatementNode):
     """ALTER DATABASE ... SET | RESET, ALTER ROLE {role | ALL} [IN DATABASE] SET | RESET.
 
     ``database`` "": in all; ``role`` None: for all.
@@ -50,14 +50,14 @@ class AlterDefaults(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SecurityLabel(Node):
+class SecurityLabel(StatementNode):
     """SECURITY LABEL ON whatever; ``provider`` "" where none is named."""
 
     provider: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load(Node):
+class Load(StatementNode):
     """LOAD of a shared library."""
 
     library: str

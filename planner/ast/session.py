@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.ast.option import Option
-from planner.ast.query import Expression, Name, Node, QueryNode, TableRef, TypeName
+from planner.ast.query import Expression, Name, QueryNode, StatementNode, TableRef, TypeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transaction(Node):
+class Transaction(StatementNode):
     """BEGIN, START, COMMIT, ROLLBACK, SAVEPOINT, RELEASE, ROLLBACK TO, PREPARE TRANSACTION ...
 
     ``options``: transaction_isolation, transaction_read_only, transaction_deferrable.
@@ -31,7 +31,7 @@ class Transaction(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetVariable(Node):
+class SetVariable(StatementNode):
     """SET / RESET. ``kind``: value, default, current (FROM CURRENT), multi, reset, reset all.
 
     For "multi", ``name`` is "TRANSACTION", "SESSION CHARACTERISTICS" or "TRANSACTION SNAPSHOT" and
@@ -46,25 +46,25 @@ class SetVariable(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Show(Node):
+class Show(StatementNode):
     """SHOW name | ALL ("all")."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepare(Node):
+class Prepare(StatementNode):
     """PREPARE; ``text`` is the inner statement's text, as written, ``at`` where it stands in the text parsed."""
 
     name: str
     types: tuple[TypeName, ...]
-    query: Node
+    query: StatementNode
     text: str
     at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Execute(Node):
+class Execute(StatementNode):
     """EXECUTE."""
 
     name: str
@@ -72,14 +72,14 @@ class Execute(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deallocate(Node):
+class Deallocate(StatementNode):
     """DEALLOCATE; ``name`` None = ALL."""
 
     name: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscribe(Node):
+class Subscribe(StatementNode):
     """SUBSCRIBE (``planner.parse.beyond``); a table is the query TABLE name.
 
     ``query`` None: what the named ``subscription`` is about; whoever knows that puts it in before the statement is bound.
@@ -94,7 +94,7 @@ class Subscribe(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateSubscription(Node):
+class CreateSubscription(StatementNode):
     """CREATE SUBSCRIPTION name FOR (``planner.parse.beyond.named``)."""
 
     name: str
@@ -104,7 +104,7 @@ class CreateSubscription(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AcknowledgeSubscription(Node):
+class AcknowledgeSubscription(StatementNode):
     """ALTER SUBSCRIPTION name ACKNOWLEDGE moment."""
 
     name: str
@@ -112,7 +112,7 @@ class AcknowledgeSubscription(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropSubscription(Node):
+class DropSubscription(StatementNode):
     """DROP SUBSCRIPTION."""
 
     name: str
@@ -120,7 +120,7 @@ class DropSubscription(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeclareCursor(Node):
+class DeclareCursor(StatementNode):
     """DECLARE CURSOR; ``scroll`` None where not written."""
 
     name: str
@@ -133,7 +133,7 @@ class DeclareCursor(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetch(Node):
+class Fetch(StatementNode):
     """FETCH / MOVE; ``count`` None = ALL."""
 
     cursor: str
@@ -145,22 +145,22 @@ class Fetch(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClosePortal(Node):
+class ClosePortal(StatementNode):
     """CLOSE; ``name`` None = ALL."""
 
     name: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explain(Node):
+class Explain(StatementNode):
     """EXPLAIN of ``statement``; ``text`` is that statement's text."""
 
-    statement: Node
+    statement: StatementNode
     options: tuple[Option, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Maintenance(Node):
+class Maintenance(StatementNode):
     """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER.
 
     ``relations`` pairs a table with its column list. ``object`` (REINDEX): index, table, schema, system,
@@ -175,14 +175,14 @@ class Maintenance(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Discard(Node):
+class Discard(StatementNode):
     """DISCARD."""
 
     what: Literal["all", "plans", "sequences", "temp"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notify(Node):
+class Notify(StatementNode):
     """LISTEN, UNLISTEN (``channel`` "" = all), NOTIFY."""
 
     action: Literal["listen", "unlisten", "notify"]
@@ -191,7 +191,7 @@ class Notify(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetConstraints(Node):
+class SetConstraints(StatementNode):
     """SET CONSTRAINTS; no ``names`` = ALL. A name is (constraint,), (schema, constraint) or longer."""
 
     names: tuple[Name, ...]
@@ -199,7 +199,7 @@ class SetConstraints(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LockTable(Node):
+class LockTable(StatementNode):
     """LOCK TABLE; ``mode`` is PostgreSQL's lock level 1 (access share) .. 8 (access exclusive)."""
 
     relations: tuple[TableRef, ...]

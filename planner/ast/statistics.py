@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.ast.definitions import Role
-from planner.ast.query import Expression, Name, Node, TableRef
+from planner.ast.query import Expression, Name, Node, StatementNode, TableRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class StatisticsElement(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateStatistics(Node):
+class CreateStatistics(StatementNode):
     """CREATE STATISTICS."""
 
     name: Name
@@ -28,7 +28,7 @@ class CreateStatistics(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterStatistics(Node):
+class AlterStatistics(StatementNode):
     """ALTER STATISTICS: RENAME TO, SET SCHEMA, OWNER TO, SET STATISTICS, whichever is there."""
 
     name: Name
@@ -40,7 +40,7 @@ class AlterStatistics(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropStatistics(Node):
+class DropStatistics(StatementNode):
     """DROP STATISTICS; nothing depends on such objects, so CASCADE says nothing."""
 
     names: tuple[Name, ...]
@@ -48,7 +48,7 @@ class DropStatistics(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommentOnStatistics(Node):
+class CommentOnStatistics(StatementNode):
     """COMMENT ON STATISTICS; ``text`` None removes."""
 
     name: Name

@@ -7,11 +7,11 @@ from typing import Literal
 
 from planner.ast.definitions import Role
 from planner.ast.option import Option
-from planner.ast.query import Name, Node
+from planner.ast.query import Name, StatementNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateTextSearch(Node):
+class CreateTextSearch(StatementNode):
     """CREATE TEXT SEARCH CONFIGURATION or DICTIONARY (``what``, as messages call it)."""
 
     what: str
@@ -20,7 +20,7 @@ class CreateTextSearch(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterMapping(Node):
+class AlterMapping(StatementNode):
     """ALTER TEXT SEARCH CONFIGURATION ... MAPPING. ``tokens``: of which types, empty: of all.
 
     ``dictionaries``: those that are asked from now on; of ``replace`` the old one and the new one.
@@ -34,7 +34,7 @@ class AlterMapping(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterDictionary(Node):
+class AlterDictionary(StatementNode):
     """ALTER TEXT SEARCH DICTIONARY with options; one without a value goes."""
 
     dictionary: Name
@@ -42,7 +42,7 @@ class AlterDictionary(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterTextSearch(Node):
+class AlterTextSearch(StatementNode):
     """RENAME TO, SET SCHEMA, OWNER TO, whichever is there."""
 
     what: str
@@ -53,7 +53,7 @@ class AlterTextSearch(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropTextSearch(Node):
+class DropTextSearch(StatementNode):
     """DROP TEXT SEARCH CONFIGURATION or DICTIONARY."""
 
     what: str
@@ -63,7 +63,7 @@ class DropTextSearch(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommentOnTextSearch(Node):
+class CommentOnTextSearch(StatementNode):
     """COMMENT ON TEXT SEARCH CONFIGURATION or DICTIONARY; ``text`` None removes."""
 
     what: str

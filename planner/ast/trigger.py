@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.ast.query import Expression, Name, Node, TableRef
+from planner.ast.query import Expression, Name, StatementNode, TableRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateTrigger(Node):
+class CreateTrigger(StatementNode):
     """CREATE TRIGGER.
 
     ``timing``: before, after, instead of. ``events``: letters of ``planner.catalog.trigger.TriggerEventKind``. ``transitions``: REFERENCING;
@@ -42,7 +42,7 @@ class CreateTrigger(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenameTrigger(Node):
+class RenameTrigger(StatementNode):
     """ALTER TRIGGER ... RENAME TO."""
 
     name: str
@@ -51,7 +51,7 @@ class RenameTrigger(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropTrigger(Node):
+class DropTrigger(StatementNode):
     """DROP TRIGGER; ``table``: the table's name, with its schema where it was written."""
 
     table: Name
@@ -60,7 +60,7 @@ class DropTrigger(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommentOnTrigger(Node):
+class CommentOnTrigger(StatementNode):
     """COMMENT ON TRIGGER."""
 
     table: Name

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from planner.ast.definitions import ColumnDef
 from planner.ast.option import Option
-from planner.ast.query import Name, Node
+from planner.ast.query import Name, StatementNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateEnum(Node):
+class CreateEnum(StatementNode):
     """CREATE TYPE ... AS ENUM (labels)."""
 
     name: Name
@@ -18,7 +18,7 @@ class CreateEnum(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateComposite(Node):
+class CreateComposite(StatementNode):
     """CREATE TYPE ... AS (attributes)."""
 
     name: Name
@@ -26,7 +26,7 @@ class CreateComposite(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateRange(Node):
+class CreateRange(StatementNode):
     """CREATE TYPE ... AS RANGE (attributes)."""
 
     name: Name
@@ -34,7 +34,7 @@ class CreateRange(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddEnumValue(Node):
+class AddEnumValue(StatementNode):
     """ALTER TYPE ... ADD VALUE [BEFORE | AFTER neighbour]; without neighbour it comes last."""
 
     name: Name
@@ -45,7 +45,7 @@ class AddEnumValue(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenameEnumValue(Node):
+class RenameEnumValue(StatementNode):
     """ALTER TYPE ... RENAME VALUE old TO new."""
 
     name: Name

@@ -35,7 +35,6 @@ from planner.bind.query.row_security import secured
 from planner.bind.query.select import bind_query
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
 from planner.bind.stored.inline import inline_calls
-from planner.catalog.guard import DROPS
 from planner.catalog.rights import RESTRICTED
 from planner.conversion.collations import COLLATIONS, settled, without_collations
 from planner.partitions.bounds import descendants
@@ -44,7 +43,8 @@ from planner.rules.fold import fold
 from planner.rules.partitions import without_partitioned
 from planner.rules.plain import declared_types, told_columns, without_domains
 from planner.rules.stable import changes_settings, extract_stable
-from planner.statements.classify import RUN, classify, command_tag, relations_written, returned_rows
+from planner.statements.classify import Runs, classify, relations_written, returned_rows, row_of
+from planner.statements.parsed import PARSED, command_tag
 
 __all__ = [
     "bind_check",
@@ -61,7 +61,7 @@ _FAMILIES = (columns, compare, funcs, sublinks)
 
 
 def bind_statement(
-    statement: ast.Node,
+    statement: ast.StatementNode,
     text: str,
     catalog: Any,
     search_path: Sequence[str],
@@ -95,7 +95,7 @@ def bind_statement(
         database=database,
         variable_params=variable_params,
         security=security,
-        drops=isinstance(statement, DROPS),
+        drops=PARSED[type(statement)].drops,
     )
     context.steps.update(steps or {})
     try:
@@ -113,208 +113,50 @@ def bind_statement(
         ) from None
 
 
-def bind_node(context: BindContext, node: ast.Node) -> st.Statement:
+def bind_node(context: BindContext, node: ast.StatementNode) -> st.Statement:
     """Bind a statement of any kind within a context. Raises as ``bind_statement``."""
     if changes.runs_in_parts(node):
         return changes.bind_with_changes(context, node)
-    if isinstance(node, ast.Select | ast.SetOp | ast.Values):
-        return st.QueryStatement(query=bind_query(context, node))
-    binder = _binders().get(type(node))
-    if binder is None:
-        raise not_supported(command_tag(node))
-    return binder(context, node)
-
-
-def load() -> None:
-    """Import the families of binders, which else the first statement does that is no query."""
-    _binders()
+    if not PARSED[type(node)].params:
+        context.env.params.variable = False
+    return binder_of(type(node))(context, node)
 
 
 _Binder = Callable[[BindContext, Any], st.Statement]
-_BINDERS: dict[type, _Binder] = {}
+_BINDERS: dict[type[ast.StatementNode], _Binder] = {}
 
 
-def _binders() -> dict[type, _Binder]:
-    """Return the binder of each AST class; the families are imported when first needed."""
-    if _BINDERS:
-        return _BINDERS
-    for module in pkgutil.walk_packages(
-        __path__, f"{__name__}."
-    ):  # one by one: the first statement after a start may do it
+def binder_of(kind: type[ast.StatementNode]) -> _Binder:
+    """Return what binds the statements of a class; its module is imported when it is first asked for."""
+    binder = _BINDERS.get(kind)
+    if binder is None:
+        module, _, name = PARSED[kind].binder.partition(":")
+        binder = getattr(importlib.import_module(f"{__name__}.{module}" if module else __name__), name)
+        _BINDERS[kind] = binder
+    return binder
+
+
+def load() -> None:
+    """Import the modules of binders, which else the first statement of each class does."""
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         importlib.import_module(module.name)
         give_way()
-    from planner.bind.change import copy, dml, merge
-    from planner.bind.define import (
-        absent,
-        aggregates,
-        alter_placed,
-        collation,
-        composite,
-        conversions,
-        database,
-        domain,
-        foreign,
-        functions,
-        grant,
-        materialized,
-        named_functions,
-        opclasses,
-        own_range,
-        owned,
-        policy,
-        source,
-        statistics,
-        text_search,
-        trigger,
-        types,
-    )
-    from planner.bind.define import relations as ddl
-    from planner.bind.define.table import alter, constraint_marks, index, sequence, table
-    from planner.bind.session import libraries, procedure, subscribe, utility
-
-    _BINDERS.update(
-        {
-            ast.Insert: dml.bind_insert,
-            ast.Update: constraint_marks.bind_update_or_marks,
-            ast.Delete: dml.bind_delete,
-            ast.Merge: merge.bind_merge,
-            ast.Copy: copy.bind_copy,
-            ast.CreateTable: _without_params(table.bind_create_table),
-            ast.CreateTableAs: table.bind_create_table_as,
-            ast.RefreshMaterializedView: materialized.bind_refresh,
-            ast.CreateSchema: ddl.bind_create_schema,
-            ast.CreateTimeline: ddl.bind_create_timeline,
-            ast.DropTimeline: ddl.bind_drop_timeline,
-            ast.CreateDatabase: database.bind_create,
-            ast.AlterDatabase: database.bind_alter,
-            ast.DropDatabase: database.bind_drop,
-            ast.AlterDefaults: database.bind_defaults,
-            ast.CreateSource: _without_params(source.bind_create_source),
-            ast.AlterSource: source.bind_alter_source,
-            ast.DropSource: source.bind_drop_source,
-            ast.CreateSequence: sequence.bind_create_sequence,
-            ast.AlterSequence: sequence.bind_alter_sequence,
-            ast.CreateView: _without_params(ddl.bind_create_view),
-            ast.CreateIndex: _without_params(index.bind_create_index),
-            ast.AlterTable: _without_params(alter.bind_alter_table),
-            ast.ReassignOwned: owned.bind_reassign,
-            ast.DropOwned: owned.bind_drop_owned,
-            ast.AlterDefaultPrivileges: owned.bind_default_privileges,
-            ast.Extension: owned.bind_extension,
-            ast.DropAbsent: absent.bind_drop_absent,
-            ast.CreateFunction: _without_params(functions.bind_create_function),
-            ast.CreateAggregate: aggregates.bind_create_aggregate,
-            ast.AlterFunction: named_functions.bind_alter_function,
-            ast.DropFunction: named_functions.bind_drop_function,
-            ast.Call: procedure.bind_call,
-            ast.CreateTrigger: _without_params(trigger.bind_create_trigger),
-            ast.RenameTrigger: trigger.bind_rename_trigger,
-            ast.DropTrigger: trigger.bind_drop_trigger,
-            ast.CommentOnTrigger: trigger.bind_comment_on_trigger,
-            ast.CreatePolicy: _without_params(policy.bind_create_policy),
-            ast.AlterPolicy: _without_params(policy.bind_alter_policy),
-            ast.RenamePolicy: policy.bind_rename_policy,
-            ast.DropPolicy: policy.bind_drop_policy,
-            ast.CommentOnPolicy: policy.bind_comment_on_policy,
-            ast.CreateTextSearch: text_search.bind_create,
-            ast.AlterMapping: text_search.bind_alter_mapping,
-            ast.AlterDictionary: text_search.bind_alter_dictionary,
-            ast.AlterTextSearch: alter_placed.bind_alter,
-            ast.DropTextSearch: text_search.bind_drop,
-            ast.CommentOnTextSearch: text_search.bind_comment,
-            ast.CreateStatistics: _without_params(statistics.bind_create),
-            ast.AlterStatistics: statistics.bind_alter,
-            ast.DropStatistics: statistics.bind_drop,
-            ast.CommentOnStatistics: statistics.bind_comment,
-            ast.DefineWrapper: foreign.bind_define_wrapper,
-            ast.CreateServer: foreign.bind_create_server,
-            ast.AlterServer: foreign.bind_alter_server,
-            ast.UserMapping: foreign.bind_user_mapping,
-            ast.AlterForeign: foreign.bind_alter,
-            ast.DropForeign: foreign.bind_drop,
-            ast.CommentOnForeign: foreign.bind_comment,
-            ast.ImportForeignSchema: foreign.bind_import,
-            ast.CreateConversion: conversions.bind_create,
-            ast.AlterConversion: alter_placed.bind_alter,
-            ast.DropConversion: conversions.bind_drop,
-            ast.CommentOnConversion: conversions.bind_comment,
-            ast.CreateOpfamily: opclasses.bind_create_family,
-            ast.CreateOpclass: opclasses.bind_create_class,
-            ast.ChangeOpfamily: opclasses.bind_change_family,
-            ast.AlterOpclass: alter_placed.bind_alter,
-            ast.DropOpclass: opclasses.bind_drop,
-            ast.CommentOnOpclass: opclasses.bind_comment,
-            ast.Do: procedure.bind_do,
-            ast.CommentOnFunction: named_functions.bind_comment_on_function,
-            ast.CreateEnum: types.bind_create_enum,
-            ast.CreateComposite: composite.bind_create_composite,
-            ast.CreateRange: own_range.bind_create_range,
-            ast.AddEnumValue: types.bind_add_enum_value,
-            ast.RenameEnumValue: types.bind_rename_enum_value,
-            ast.CreateDomain: domain.bind_create_domain,
-            ast.AlterDomain: domain.bind_alter_domain,
-            ast.Rename: alter.bind_rename,
-            ast.SetSchema: alter.bind_set_schema,
-            ast.AlterOwner: alter.bind_alter_owner,
-            ast.Drop: ddl.bind_drop,
-            ast.Truncate: ddl.bind_truncate,
-            ast.Grant: grant.bind_grant,
-            ast.GrantRole: grant.bind_grant_role,
-            ast.Execute: utility.bind_execute,
-            ast.DeclareCursor: utility.bind_declare,
-            ast.Subscribe: subscribe.bind_subscribe,
-            ast.CreateSubscription: _without_params(subscribe.bind_create),
-            ast.AcknowledgeSubscription: subscribe.bind_acknowledge,
-            ast.DropSubscription: subscribe.bind_drop,
-            ast.Transaction: utility.bind_transaction,
-            ast.SetVariable: utility.bind_set,
-            ast.Show: utility.bind_show,
-            ast.Discard: utility.bind_discard,
-            ast.SecurityLabel: libraries.bind_security_label,
-            ast.Load: libraries.bind_load,
-            ast.CreateCollation: collation.bind_create,
-            ast.RefreshCollation: collation.bind_refresh,
-            ast.AlterCollation: alter_placed.bind_alter,
-            ast.DropCollation: collation.bind_drop,
-            ast.CommentOnCollation: collation.bind_comment,
-            ast.Prepare: utility.bind_prepare,
-            ast.Deallocate: utility.bind_deallocate,
-            ast.Fetch: utility.bind_fetch,
-            ast.ClosePortal: utility.bind_close,
-            ast.CreateRole: utility.bind_create_role,
-            ast.AlterRole: utility.bind_alter_role,
-            ast.DropRole: utility.bind_drop_role,
-            ast.Maintenance: utility.bind_maintenance,
-            ast.Comment: utility.bind_comment,
-            ast.Notify: utility.bind_notify,
-            ast.LockTable: utility.bind_lock,
-            ast.SetConstraints: utility.bind_set_constraints,
-            ast.Explain: _explain,
-        }
-    )
-    return _BINDERS
+    for kind in PARSED:
+        binder_of(kind)
 
 
-def _without_params(binder: _Binder) -> _Binder:
-    """Return ``binder`` for a statement whose text is kept: ``$n`` means nothing in it (42P02)."""
-
-    def bound(context: BindContext, node: Any) -> st.Statement:
-        context.env.params.variable = False
-        return binder(context, node)
-
-    return bound
+def bind_query_statement(context: BindContext, node: ast.QueryNode) -> st.QueryStatement:
+    """Bind a query that is a statement by itself."""
+    return st.QueryStatement(query=bind_query(context, node))
 
 
-def _explain(context: BindContext, node: ast.Explain) -> st.Statement:
+def bind_explain(context: BindContext, node: ast.Explain) -> st.Explain:
+    """Bind EXPLAIN and the statement in it."""
     from planner.bind.session.utility import explain_options
 
     options = explain_options(node.options)
     inner = node.statement
-    if not isinstance(
-        inner,
-        ast.Select | ast.SetOp | ast.Values | ast.Insert | ast.Update | ast.Delete | ast.Merge
-        | ast.CreateTableAs | ast.RefreshMaterializedView | ast.DeclareCursor | ast.Execute | ast.Subscribe,
-    ):  # fmt: skip
+    if not PARSED[type(inner)].explained:
         raise not_supported(f"EXPLAIN of {command_tag(inner)}")
     if isinstance(inner, ast.Subscribe) and options.get("analyze", "off") in ("on", "true", "1", ""):
         raise not_supported("EXPLAIN ANALYZE of SUBSCRIBE, which goes on")
@@ -327,14 +169,21 @@ def _explain(context: BindContext, node: ast.Explain) -> st.Statement:
 
 def _run_as(bound: st.Statement, change: Callable[[Any], Any]) -> st.Statement:
     """Return a statement with ``change`` made to what of it is about to run; definitions stay as they are written."""
-    if isinstance(bound, st.CreateTable | st.CreateMaterializedView) and not bound.with_data:
+    runs = row_of(bound).runs
+    if runs is Runs.QUERY and not getattr(bound, "with_data", True):
         return bound  # WITH NO DATA: nothing is run
-    if isinstance(bound, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
-        return bound if bound.query is None else replace(bound, query=change(bound.query))
-    if isinstance(bound, RUN):
-        changed: st.Statement = change(bound)
-        return changed
-    return bound
+    return _with(bound, runs, change)
+
+
+def _with(bound: Any, runs: Runs, change: Callable[[Any], Any]) -> st.Statement:
+    """Return a statement with ``change`` made to what of it is run: all of it, or the query that it is filled from."""
+    made: st.Statement = bound
+    if runs is Runs.WHOLE:
+        made = change(bound)
+    elif runs is Runs.QUERY and bound.query is not None:
+        query = change(bound.query)
+        made = bound if query is bound.query else replace(bound, query=query)
+    return made
 
 
 def _prepared(context: BindContext, bound: st.Statement) -> st.Statement:
@@ -361,20 +210,14 @@ def _note_restricted(context: BindContext, node: Any) -> Any:
 
 def _secured(context: BindContext, bound: st.Statement) -> st.Statement:
     """Return what is about to run as row-level security lets it; definitions keep the tables."""
-    made: st.Statement
     if isinstance(bound, st.RefreshMaterializedView | st.CreateSubscription):
-        made = secured(context, bound)
+        made: st.Statement = secured(context, bound)
         return made
-    if isinstance(bound, st.CreateTable | st.CreateMaterializedView):
-        return bound if bound.query is None else replace(bound, query=secured(context, bound.query))
-    if isinstance(bound, RUN):
-        made = secured(context, bound)
-        return made
-    return bound
+    return _with(bound, row_of(bound).runs, lambda tree: secured(context, tree))
 
 
 def envelope(
-    node: ast.Node, text: str, context: BindContext, bound: st.Statement, *, finish: bool = True
+    node: ast.StatementNode, text: str, context: BindContext, bound: st.Statement, *, finish: bool = True
 ) -> st.BoundStatement:
     """Wrap a bound statement with what executors and the plan cache need to know about it."""
     if isinstance(bound, st.Explain):
@@ -432,13 +275,10 @@ def divided(context: BindContext, made: st.BoundStatement) -> st.BoundStatement:
     statement: Any = made.statement
     if isinstance(statement, st.Explain):
         return replace(made, statement=replace(statement, body=divided(context, statement.body)))
-    if isinstance(statement, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
-        if statement.query is not None:
-            statement = replace(statement, query=without_partitioned(statement.query, catalog))
-    elif isinstance(statement, RUN):
-        statement = without_partitioned(statement, catalog)
-    else:
+    runs = row_of(statement).runs
+    if runs is Runs.NOTHING:
         return made
+    statement = _with(statement, runs, lambda tree: without_partitioned(tree, catalog))
     versions = dict(made.versions)
     reads, writes = set(made.reads), set(made.writes)
     for oid, _version in named:
@@ -467,52 +307,33 @@ def _bound_for(context: BindContext) -> tuple[int, bool, int] | None:
 
 def _only_defines(bound: st.Statement, class_: st.StatementClass) -> bool:
     """Tell whether a statement runs nothing of what it holds: a default, a view's query."""
-    if isinstance(bound, st.CreateTable):
-        return bound.query is None
-    filled = isinstance(bound, st.CreateMaterializedView | st.RefreshMaterializedView)
-    return class_ is st.StatementClass.DDL and not filled
+    if row_of(bound).runs is Runs.QUERY:
+        return isinstance(bound, st.CreateTable) and bound.query is None
+    return class_ is st.StatementClass.DDL
 
 
 def _check_changing(bound: st.Statement) -> None:
     """Raise 0A000 for a statement whose query may not call functions that write."""
-    if isinstance(
-        bound,
-        st.QueryStatement
-        | qt.Insert
-        | qt.Update
-        | qt.Delete
-        | qt.Merge
-        | st.WithChanges
-        | st.Call
-        | st.Do
-        | st.Explain,
-    ):
-        return
-    what = {st.DeclareCursor: "a cursor", st.Copy: "COPY"}.get(type(bound), "this statement")
-    raise not_supported(f"a function that changes data in {what}")
+    refused = row_of(bound).calls
+    if refused:
+        raise not_supported(f"a function that changes data in {refused}")
 
 
 def _plain(made: st.BoundStatement) -> st.BoundStatement:
-    statement: Any = made.statement
-    plain: Any
-    if isinstance(statement, RUN):
-        plain = without_domains(statement)
-    elif isinstance(statement, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
-        query: Any = without_domains(statement.query)
-        plain = replace(statement, query=query)
-    else:
-        return made
+    statement = made.statement
+    plain = _with(statement, row_of(statement).runs, without_domains)
     return made if plain is statement else replace(made, statement=plain)
 
 
 def _stable(made: st.BoundStatement) -> st.BoundStatement:
     """Fold constants and move stable values out of the trees an executor runs, which have plain types."""
     made = _plain(made)
-    statement = made.statement
+    statement: Any = made.statement
     count = len(made.params)
     if made.volatile and changes_settings(statement):
         return made
-    if isinstance(statement, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
+    runs = row_of(statement).runs
+    if runs is Runs.QUERY:
         # only what is read now: column defaults stay as they are defined
         if statement.query is None:
             return made
@@ -521,7 +342,7 @@ def _stable(made: st.BoundStatement) -> st.BoundStatement:
         lost = _falls_away(statement.query, folded)
         made = replace(made, asked=statement) if lost else made
         return replace(made, statement=replace(statement, query=tree), stable=stable)
-    if isinstance(statement, RUN):
+    if runs is Runs.WHOLE:
         kept = fold(statement)
         changed, stable = extract_stable(kept, count)
         if stable or changed is not statement:

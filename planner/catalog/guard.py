@@ -8,9 +8,8 @@ A server without such objects, which is every one but a few, has no guard.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
-from planner import ast
 from planner.base.errors import SqlError
 from planner.catalog import (
     DatabaseDef,
@@ -24,12 +23,6 @@ from planner.catalog import (
 from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.opclasses import OpclassDef
 from planner.catalog.statistics import StatisticsDef
-
-DROPS: Final = (
-    ast.Drop, ast.DropDatabase, ast.DropFunction, ast.DropOwned, ast.DropRole, ast.DropSource, ast.DropTextSearch,
-    ast.DropTimeline, ast.DropStatistics, ast.DropForeign, ast.DropOpclass,
-)  # fmt: skip
-"""Statements that may name what cannot be read."""
 
 
 def guarded(catalog: Any) -> Any:

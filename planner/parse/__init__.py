@@ -62,7 +62,7 @@ class Parsed:
     ``as_of``: its AS OF SYSTEM TIME clause, which is not in the tree.
     """
 
-    statement: ast.Node
+    statement: ast.StatementNode
     text: str
     span: Span
     as_of: AsOf | None = None
@@ -133,7 +133,7 @@ def _parse_pieces(text: str, pieces: list[list[Token]]) -> list[Parsed]:
     return found
 
 
-def _parse_inner(text: str) -> ast.Node:
+def _parse_inner(text: str) -> ast.StatementNode:
     """Parse the statement within one of our own. Raises as ``parse``; 42601 where there is none."""
     found = _parse_plain(text)
     if not found:

@@ -65,7 +65,7 @@ VALUE: Final = Source(-1)
 
 def bind_piece(
     context: BindContext, piece: Piece, names: VariableNames
-) -> tuple[ast.Node, st.BoundStatement, tuple[int, ...]]:
+) -> tuple[ast.StatementNode, st.BoundStatement, tuple[int, ...]]:
     """Return the tree of a piece, what it means, and the types of the fields of the row that it is, if some are domains. Spans of errors count in its text, which they name.
 
     Raises SqlError as binding does, 42702 and 55000 as ``VariableNames``, 0A000 for statements that no function may run.
@@ -166,7 +166,7 @@ def _next(index: ast.Expression | None) -> ast.Expression | None:
     return None if index is None else ast.Operator(name=("+",), left=index, right=one, span=index.span)
 
 
-def _check(node: ast.Node) -> None:
+def _check(node: ast.StatementNode) -> None:
     if isinstance(node, ast.Transaction):
         raise SqlError("0A000", "unsupported transaction command in PL/pgSQL")
     if isinstance(node, ast.Copy) and node.filename is None:

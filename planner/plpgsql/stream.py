@@ -216,7 +216,7 @@ PREFIX: Final = "SELECT "
 """Before an expression, it is a query."""
 
 
-def parse_piece(piece: Piece) -> ast.Node:
+def parse_piece(piece: Piece) -> ast.StatementNode:
     """Return the tree of a piece; its spans count in its text, PREFIX before it if it is an expression. Raises SqlError 42601, 0A000."""
     text = PREFIX + piece.text if piece.kind == "expression" else piece.text
     found = parse(text)

@@ -1,20 +1,25 @@
-"""Statement classes, command tags, result columns, and what a statement reads and writes.
+"""Statement classes, result columns, and what a statement writes: a row for each class of bound statements.
 
     INSERT ... VALUES           WRITE_ONLY
     INSERT ... SELECT, UPDATE   READ_THEN_WRITE
     SELECT, COPY TO             READ_ONLY
     CREATE, ALTER, DROP         DDL
 
-Everything here is a walk over a bound statement: no catalog, no session.
+Everything here is a walk over a bound statement: no catalog, no session. A class without a row fails when this module is imported, as does one
+with two. ``planner.statements.parsed`` has the rows of what was parsed, ``engine.statements.registry`` of what runs a statement.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
-from planner import ast, query
+from planner import query
 from planner import statements as st
-from planner.facts import TEXT, facts
+from planner.base.total import joined, members, total
+from planner.facts import JSON, TEXT, facts
 from planner.query import (
     Const,
     FuncExpr,
@@ -29,12 +34,6 @@ from planner.query import (
 from planner.query.walk import walk
 from planner.statements import StatementClass
 from planner.types import SqlType
-
-RUN: Final = (
-    st.QueryStatement, query.Insert, query.Update, query.Delete, query.Merge, st.WithChanges, st.DeclareCursor, st.Copy,
-    st.Subscribe, st.DeclareSubscribe, st.AcknowledgeSubscription, st.Call, st.MarkConstraints,
-)  # fmt: skip
-"""Statements that are run as they are bound."""
 
 # Functions that are volatile only in name: they change nothing and may run anywhere.
 _VOLATILE = "v"
@@ -54,59 +53,78 @@ def _proc_volatility(node: Any) -> str:
     return "i"
 
 
+class Runs(enum.Enum):
+    """What of a statement is run, and so has plain types, no COLLATE, and the rows that row-level security leaves."""
+
+    WHOLE = "all of it, as it is bound"
+    QUERY = "its query, whose rows fill the relation that the rest defines"
+    NOTHING = "nothing: it is a definition, or about the session"
+
+
+_Class: TypeAlias = StatementClass | Callable[[Any], StatementClass]
+_Written: TypeAlias = Callable[[Any], Iterable[int]]
+_Returned: TypeAlias = Callable[[Any], tuple[OutputColumn, ...] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundSpec:
+    """A class of bound statements.
+
+    Attributes:
+        class_: how a statement runs, or what tells it.
+        runs: what of it is run.
+        writes: returns the oids of tables whose rows it changes.
+        returns: returns the columns of its rows, None where it has none, or only the engine knows them (FETCH, EXECUTE).
+        calls: "" where functions that change data may be in what it runs, else what the error calls it (0A000).
+    """
+
+    class_: _Class
+    runs: Runs
+    writes: _Written
+    returns: _Returned
+    calls: str
+
+
+def row_of(statement: st.Statement) -> BoundSpec:
+    """Return the row of a statement's class."""
+    return BOUND[type(statement)]
+
+
 def classify(statement: st.Statement) -> StatementClass:
     """Return how the statement runs."""
-    match statement:
-        case st.QueryStatement() if _locks_rows(statement):
-            return StatementClass.READ_THEN_WRITE
-        case st.QueryStatement():
-            return StatementClass.READ_ONLY
-        case st.WithChanges() | st.Call() | st.Do():
-            return StatementClass.READ_THEN_WRITE
-        case query.Insert():
-            return _insert_class(statement)
-        case query.Update() | query.Delete() | query.Merge():
-            return StatementClass.READ_THEN_WRITE
-        case st.Copy() if statement.subscribe is not None:
-            return StatementClass.UTILITY
-        case st.Copy() if statement.change is not None:
-            return StatementClass.READ_THEN_WRITE
-        case st.Copy():
-            if not statement.is_from and _locks_rows(statement):
-                return StatementClass.READ_THEN_WRITE
-            return StatementClass.WRITE_ONLY if statement.is_from else StatementClass.READ_ONLY
-        case (
-            st.CreateTable() | st.CreateSchema() | st.CreateView() | st.CreateMaterializedView()
-            | st.RefreshMaterializedView() | st.MarkConstraints() | st.CreateIndex() | st.AlterTable()
-            | st.AlterSchemaOwner() | st.AlterLargeObject() | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
-            | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
-            | st.CreateDatabase() | st.AlterDatabase() | st.DropDatabase() | st.AlterDefaults()
-            | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole() | st.CreateEnum() | st.CreateComposite() | st.CreateRange() | st.AlterComposite()
-            | st.CreateTrigger() | st.RenameTrigger() | st.DropTrigger()
-            | st.CreatePolicy() | st.AlterPolicy() | st.RenamePolicy() | st.DropPolicy()
-            | st.CreateConfiguration() | st.CreateDictionary() | st.AlterMapping() | st.AlterDictionary()
-            | st.AlterTextSearch() | st.DropTextSearch()
-            | st.CreateStatistics() | st.AlterStatistics() | st.DropStatistics()
-            | st.CreateWrapper() | st.AlterWrapper() | st.CreateServer() | st.AlterServer()
-            | st.CreateUserMapping() | st.AlterUserMapping() | st.DropUserMapping()
-            | st.AlterForeign() | st.DropForeign() | st.ImportForeignSchema()
-            | st.CreateConversion() | st.AlterConversion() | st.DropConversion()
-            | st.CreateCollation() | st.AlterCollation() | st.DropCollation()
-            | st.CreateOpfamily() | st.CreateOpclass() | st.ChangeOpfamily() | st.AlterOpclass() | st.DropOpclass()
-            | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
-            | st.CreateFunction() | st.CreateAggregate() | st.AlterFunction() | st.DropFunction()
-            | st.CreateExtension() | st.AlterExtension() | st.DropExtension()
-            | st.AddEnumValue() | st.RenameEnumValue() | st.AlterType() | st.DropType() | st.CreateDomain()
-            | st.SetDomainDefault() | st.SetDomainNotNull() | st.AddDomainCheck() | st.DropDomainConstraint()
-            | st.ValidateDomainConstraint() | st.RenameDomainConstraint()
-        ):  # fmt: skip
-            return StatementClass.DDL
-        case st.Maintenance() if statement.index:
-            return StatementClass.DDL
-        case st.Transaction():
-            return StatementClass.TRANSACTION_CONTROL
-        case _:
-            return StatementClass.UTILITY
+    class_ = BOUND[type(statement)].class_
+    return class_ if isinstance(class_, StatementClass) else class_(statement)
+
+
+def relations_written(statement: st.Statement) -> frozenset[int]:
+    """Return the oids of tables whose rows the statement changes."""
+    return frozenset(BOUND[type(statement)].writes(statement))
+
+
+def returned_rows(statement: st.Statement) -> tuple[OutputColumn, ...] | None:
+    """Return the result's columns, None when it has no rows (or only the engine knows: FETCH, EXECUTE)."""
+    return BOUND[type(statement)].returns(statement)
+
+
+# --- how a statement runs ---------------------------------------------------------------------------
+
+
+def _query_class(statement: st.QueryStatement) -> StatementClass:
+    return StatementClass.READ_THEN_WRITE if _locks_rows(statement) else StatementClass.READ_ONLY
+
+
+def _copy_class(statement: st.Copy) -> StatementClass:
+    if statement.subscribe is not None:
+        return StatementClass.UTILITY
+    if statement.change is not None:
+        return StatementClass.READ_THEN_WRITE
+    if statement.is_from:
+        return StatementClass.WRITE_ONLY
+    return StatementClass.READ_THEN_WRITE if _locks_rows(statement) else StatementClass.READ_ONLY
+
+
+def _maintenance_class(statement: st.Maintenance) -> StatementClass:
+    return StatementClass.DDL if statement.index else StatementClass.UTILITY
 
 
 def _locks_rows(statement: st.Statement) -> bool:
@@ -127,43 +145,65 @@ def _insert_class(insert: query.Insert) -> StatementClass:
     return StatementClass.READ_THEN_WRITE if looks else StatementClass.WRITE_ONLY
 
 
-def relations_written(statement: st.Statement) -> frozenset[int]:
-    """Return the oids of tables whose rows the statement changes."""
-    match statement:
-        case query.Insert() | query.Update() | query.Delete() | query.Merge():
-            return frozenset((statement.table,))
-        case st.WithChanges():
-            return frozenset().union(*map(relations_written, statement.parts))
-        case st.Copy() if statement.change is not None:
-            return relations_written(statement.change)
-        case st.Copy() if statement.is_from:
-            return frozenset((statement.table,))
-        case st.Truncate():
-            return frozenset(statement.tables)
-        case _:
-            return frozenset()
+# --- what it writes ---------------------------------------------------------------------------------
 
 
-def returned_rows(statement: st.Statement) -> tuple[OutputColumn, ...] | None:
-    """Return the result's columns, None when it has no rows (or only the engine knows: FETCH, EXECUTE)."""
-    match statement:
-        case st.QueryStatement():
-            return statement.query.columns
-        case query.Insert() | query.Update() | query.Delete():
-            return statement.columns if statement.returning else None
-        case st.WithChanges():
-            return returned_rows(statement.body)
-        case st.Call():
-            return statement.call.outputs or None
-        case st.Explain():
-            oid = 114 if statement.options.get("format") == "json" else TEXT
-            return (OutputColumn(name="QUERY PLAN", type=SqlType(oid)),)
-        case st.Subscribe():
-            return statement.columns
-        case st.ShowVariable():
-            return show_columns(statement.name)
-        case _:
-            return None
+def _no_table(_statement: object) -> tuple[int, ...]:
+    return ()
+
+
+def _its_table(statement: query.Insert | query.Update | query.Delete | query.Merge) -> tuple[int, ...]:
+    return (statement.table,)
+
+
+def _tables_of_parts(statement: st.WithChanges) -> frozenset[int]:
+    return frozenset().union(*map(relations_written, statement.parts))
+
+
+def _copied(statement: st.Copy) -> Iterable[int]:
+    if statement.change is not None:
+        return relations_written(statement.change)
+    return (statement.table,) if statement.is_from else ()
+
+
+def _truncated(statement: st.Truncate) -> tuple[int, ...]:
+    return statement.tables
+
+
+# --- what it returns --------------------------------------------------------------------------------
+
+
+def _no_rows(_statement: object) -> None:
+    return None
+
+
+def _query_rows(statement: st.QueryStatement) -> tuple[OutputColumn, ...]:
+    return statement.query.columns
+
+
+def _returning(statement: query.Insert | query.Update | query.Delete) -> tuple[OutputColumn, ...] | None:
+    return statement.columns if statement.returning else None
+
+
+def _rows_of_body(statement: st.WithChanges) -> tuple[OutputColumn, ...] | None:
+    return returned_rows(statement.body)
+
+
+def _outputs(statement: st.Call) -> tuple[OutputColumn, ...] | None:
+    return statement.call.outputs or None
+
+
+def _plan_rows(statement: st.Explain) -> tuple[OutputColumn, ...]:
+    oid = JSON if statement.options.get("format") == "json" else TEXT
+    return (OutputColumn(name="QUERY PLAN", type=SqlType(oid)),)
+
+
+def _subscribed(statement: st.Subscribe) -> tuple[OutputColumn, ...]:
+    return statement.columns
+
+
+def _shown(statement: st.ShowVariable) -> tuple[OutputColumn, ...]:
+    return show_columns(statement.name)
 
 
 def show_columns(name: str) -> tuple[OutputColumn, ...]:
@@ -180,114 +220,159 @@ def setting_spelling(name: str) -> str:
     return next((row["name"] for row in rows("settings") if row["name"].lower() == lowered), name)
 
 
-_TAGS: dict[type, str] = {
-    ast.Insert: "INSERT", ast.Update: "UPDATE", ast.Delete: "DELETE", ast.Copy: "COPY", ast.Merge: "MERGE",
-    ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
-    ast.CreateSequence: "CREATE SEQUENCE", ast.AlterSequence: "ALTER SEQUENCE",
-    ast.CreateDomain: "CREATE DOMAIN", ast.AlterDomain: "ALTER DOMAIN", ast.CreateEnum: "CREATE TYPE", ast.CreateComposite: "CREATE TYPE", ast.CreateRange: "CREATE TYPE", ast.AddEnumValue: "ALTER TYPE", ast.RenameEnumValue: "ALTER TYPE",
-    ast.CommentOnFunction: "COMMENT", ast.CreateAggregate: "CREATE AGGREGATE",
-    ast.CreateTrigger: "CREATE TRIGGER", ast.RenameTrigger: "ALTER TRIGGER", ast.DropTrigger: "DROP TRIGGER",
-    ast.CommentOnTrigger: "COMMENT", ast.CommentOnPolicy: "COMMENT",
-    ast.CreatePolicy: "CREATE POLICY", ast.AlterPolicy: "ALTER POLICY", ast.RenamePolicy: "ALTER POLICY",
-    ast.DropPolicy: "DROP POLICY",
-    ast.AlterMapping: "ALTER TEXT SEARCH CONFIGURATION", ast.AlterDictionary: "ALTER TEXT SEARCH DICTIONARY",
-    ast.CommentOnTextSearch: "COMMENT", ast.CommentOnStatistics: "COMMENT",
-    ast.CreateStatistics: "CREATE STATISTICS", ast.AlterStatistics: "ALTER STATISTICS", ast.DropStatistics: "DROP STATISTICS",
-    ast.CreateServer: "CREATE SERVER", ast.AlterServer: "ALTER SERVER", ast.CommentOnForeign: "COMMENT",
-    ast.ImportForeignSchema: "IMPORT FOREIGN SCHEMA",
-    ast.CreateCollation: "CREATE COLLATION", ast.AlterCollation: "ALTER COLLATION", ast.RefreshCollation: "ALTER COLLATION",
-    ast.DropCollation: "DROP COLLATION", ast.CommentOnCollation: "COMMENT",
-    ast.CreateConversion: "CREATE CONVERSION", ast.AlterConversion: "ALTER CONVERSION",
-    ast.DropConversion: "DROP CONVERSION", ast.CommentOnConversion: "COMMENT",
-    ast.CreateOpfamily: "CREATE OPERATOR FAMILY", ast.CreateOpclass: "CREATE OPERATOR CLASS",
-    ast.ChangeOpfamily: "ALTER OPERATOR FAMILY", ast.CommentOnOpclass: "COMMENT",
-    ast.ReassignOwned: "REASSIGN OWNED", ast.DropOwned: "DROP OWNED",
-    ast.AlterDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
-    ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",
-    ast.CreateSource: "CREATE SOURCE", ast.AlterSource: "ALTER SOURCE", ast.DropSource: "DROP SOURCE",
-    ast.RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",
-    ast.CreateIndex: "CREATE INDEX", ast.Truncate: "TRUNCATE TABLE", ast.Comment: "COMMENT",
-    ast.CreateDatabase: "CREATE DATABASE", ast.AlterDatabase: "ALTER DATABASE", ast.DropDatabase: "DROP DATABASE",
-    ast.CreateRole: "CREATE ROLE", ast.AlterRole: "ALTER ROLE", ast.DropRole: "DROP ROLE",
-    ast.SecurityLabel: "SECURITY LABEL", ast.Show: "SHOW", ast.Prepare: "PREPARE", ast.Execute: "EXECUTE", ast.DeclareCursor: "DECLARE CURSOR",
-    ast.Subscribe: "SUBSCRIBE", ast.CreateSubscription: "CREATE SUBSCRIPTION",
-    ast.AcknowledgeSubscription: "ALTER SUBSCRIPTION", ast.DropSubscription: "DROP SUBSCRIPTION", ast.Explain: "EXPLAIN", ast.LockTable: "LOCK TABLE", ast.SetConstraints: "SET CONSTRAINTS",
-}  # fmt: skip
+# --- the rows ---------------------------------------------------------------------------------------
 
+_DDL, _UTILITY = StatementClass.DDL, StatementClass.UTILITY
+_RETHINKS: Final = StatementClass.READ_THEN_WRITE
+_OTHERS: Final = "this statement"
+_DEFINES: Final = BoundSpec(_DDL, Runs.NOTHING, _no_table, _no_rows, _OTHERS)
+_FILLS: Final = BoundSpec(_DDL, Runs.QUERY, _no_table, _no_rows, _OTHERS)
+_SERVES: Final = BoundSpec(_UTILITY, Runs.NOTHING, _no_table, _no_rows, _OTHERS)
 
-def command_tag(node: ast.Node) -> str:
-    """Return the command tag of a parsed statement, without counts."""
-    tag = _TAGS.get(type(node))
-    if tag is not None:
-        return tag
-    match node:
-        case ast.Select() if node.into is not None:
-            return "SELECT INTO"
-        case ast.Select() | ast.SetOp() | ast.Values():
-            return "SELECT"
-        case ast.CreateTableAs() if node.materialized:
-            return "CREATE MATERIALIZED VIEW"
-        case ast.CreateTableAs():
-            return "SELECT INTO" if node.select_into else "CREATE TABLE AS"
-        case ast.CreateTable():
-            return "CREATE FOREIGN TABLE" if node.server else "CREATE TABLE"
-        case ast.AlterTable() | ast.SetSchema():
-            return f"ALTER {node.what.upper()}"
-        case ast.Rename():
-            if node.what in ("table constraint", "constraint", "tabconstraint"):
-                return "ALTER TABLE"
-            if node.what == "domain constraint":
-                return "ALTER DOMAIN"
-            what = (node.relation_what or "table") if node.what in ("column", "attribute") else node.what
-            return f"ALTER {what.upper()}"
-        case ast.AlterOwner():
-            return f"ALTER {node.what.upper()}"
-        case ast.Extension():
-            return {"comment on": "COMMENT"}.get(
-                node.verb, f"{node.verb.upper() if node.verb in ('create', 'drop') else 'ALTER'} EXTENSION"
-            )
-        case ast.Call():
-            return "CALL"
-        case ast.CreateFunction():
-            return "CREATE PROCEDURE" if node.procedure else "CREATE FUNCTION"
-        case ast.AlterFunction():
-            return f"ALTER {node.what.upper()}"
-        case ast.DropFunction():
-            return f"DROP {node.what.upper()}"
-        case ast.CreateTextSearch():
-            return f"CREATE {node.what.upper()}"
-        case ast.DefineWrapper():
-            return f"{'CREATE' if node.create else 'ALTER'} FOREIGN DATA WRAPPER"
-        case ast.UserMapping():
-            return f"{node.verb.upper()} USER MAPPING"
-        case ast.AlterTextSearch() | ast.AlterForeign() | ast.AlterOpclass():
-            return f"ALTER {node.what.upper()}"
-        case ast.Drop() | ast.DropAbsent() | ast.DropTextSearch() | ast.DropForeign() | ast.DropOpclass():
-            return f"DROP {node.what.upper()}"
-        case ast.AlterDefaults():
-            return "ALTER ROLE" if node.of_role else "ALTER DATABASE"
-        case ast.Grant():
-            return "GRANT" if node.is_grant else "REVOKE"
-        case ast.GrantRole():
-            return "GRANT ROLE" if node.is_grant else "REVOKE ROLE"
-        case ast.Transaction():
-            return _TRANSACTION_TAGS.get(node.action, node.action.upper())
-        case ast.SetVariable():
-            return "RESET" if node.kind in ("reset", "reset all") else "SET"
-        case ast.Deallocate():
-            return "DEALLOCATE" if node.name is not None else "DEALLOCATE ALL"
-        case ast.Fetch():
-            return "MOVE" if node.move else "FETCH"
-        case ast.ClosePortal():
-            return "CLOSE CURSOR" if node.name is not None else "CLOSE CURSOR ALL"
-        case ast.Maintenance():
-            return node.what.upper()
-        case ast.Discard():
-            return f"DISCARD {node.what.upper()}"
-        case ast.Notify():
-            return node.action.upper()
-        case _:
-            return type(node).__name__.upper()
-
-
-_TRANSACTION_TAGS = {"start": "START TRANSACTION", "rollback to": "ROLLBACK"}
+BOUND: Final[Mapping[type, BoundSpec]] = total(
+    "bound statements",
+    members(st.Statement),
+    joined(
+        "bound statements",
+        {
+            # rows
+            st.QueryStatement: BoundSpec(_query_class, Runs.WHOLE, _no_table, _query_rows, ""),
+            query.Insert: BoundSpec(_insert_class, Runs.WHOLE, _its_table, _returning, ""),
+            query.Update: BoundSpec(_RETHINKS, Runs.WHOLE, _its_table, _returning, ""),
+            query.Delete: BoundSpec(_RETHINKS, Runs.WHOLE, _its_table, _returning, ""),
+            query.Merge: BoundSpec(_RETHINKS, Runs.WHOLE, _its_table, _no_rows, ""),
+            st.WithChanges: BoundSpec(_RETHINKS, Runs.WHOLE, _tables_of_parts, _rows_of_body, ""),
+            st.Copy: BoundSpec(_copy_class, Runs.WHOLE, _copied, _no_rows, "COPY"),
+            st.DeclareCursor: BoundSpec(_UTILITY, Runs.WHOLE, _no_table, _no_rows, "a cursor"),
+            st.Explain: BoundSpec(_UTILITY, Runs.NOTHING, _no_table, _plan_rows, ""),
+            st.Call: BoundSpec(_RETHINKS, Runs.WHOLE, _no_table, _outputs, ""),
+            st.Do: BoundSpec(_RETHINKS, Runs.NOTHING, _no_table, _no_rows, ""),
+            st.Subscribe: BoundSpec(_UTILITY, Runs.WHOLE, _no_table, _subscribed, _OTHERS),
+            st.DeclareSubscribe: BoundSpec(_UTILITY, Runs.WHOLE, _no_table, _no_rows, _OTHERS),
+            st.AcknowledgeSubscription: BoundSpec(_UTILITY, Runs.WHOLE, _no_table, _no_rows, _OTHERS),
+            # definitions that run something
+            st.CreateTable: _FILLS,
+            st.CreateMaterializedView: _FILLS,
+            st.RefreshMaterializedView: _FILLS,
+            st.MarkConstraints: BoundSpec(_DDL, Runs.WHOLE, _no_table, _no_rows, _OTHERS),
+            st.Truncate: BoundSpec(_DDL, Runs.NOTHING, _truncated, _no_rows, _OTHERS),
+            # the rest
+            st.Maintenance: BoundSpec(_maintenance_class, Runs.NOTHING, _no_table, _no_rows, _OTHERS),
+            st.ShowVariable: BoundSpec(_UTILITY, Runs.NOTHING, _no_table, _shown, _OTHERS),
+            st.Transaction: BoundSpec(
+                StatementClass.TRANSACTION_CONTROL, Runs.NOTHING, _no_table, _no_rows, _OTHERS
+            ),
+        },
+        dict.fromkeys(
+            (
+                st.RoleStatement,
+                st.AlterDefaults,
+                st.Grant,
+                st.GrantRole,
+                st.Comment,
+                st.AlterTable,
+                st.CreateIndex,
+                st.AlterDatabase,
+                st.AlterSchemaOwner,
+                st.AlterLargeObject,
+                st.AlterSequence,
+                st.AlterSource,
+                st.CreateDatabase,
+                st.CreateSchema,
+                st.CreateSequence,
+                st.CreateSource,
+                st.CreateTimeline,
+                st.CreateView,
+                st.Drop,
+                st.DropDatabase,
+                st.DropSource,
+                st.DropTimeline,
+                st.Rename,
+                st.AddEnumValue,
+                st.AlterComposite,
+                st.SetDomainDefault,
+                st.SetDomainNotNull,
+                st.AddDomainCheck,
+                st.DropDomainConstraint,
+                st.ValidateDomainConstraint,
+                st.RenameDomainConstraint,
+                st.AlterType,
+                st.CreateComposite,
+                st.CreateDomain,
+                st.CreateEnum,
+                st.CreateRange,
+                st.DropType,
+                st.RenameEnumValue,
+                st.AlterFunction,
+                st.CreateAggregate,
+                st.CreateFunction,
+                st.DropFunction,
+                st.ReassignOwned,
+                st.DropOwned,
+                st.AlterDefaultPrivileges,
+                st.CreateExtension,
+                st.AlterExtension,
+                st.DropExtension,
+                st.CreateTrigger,
+                st.DropTrigger,
+                st.RenameTrigger,
+                st.CreatePolicy,
+                st.AlterPolicy,
+                st.RenamePolicy,
+                st.DropPolicy,
+                st.CreateConfiguration,
+                st.CreateDictionary,
+                st.AlterMapping,
+                st.AlterDictionary,
+                st.AlterTextSearch,
+                st.DropTextSearch,
+                st.CreateStatistics,
+                st.AlterStatistics,
+                st.DropStatistics,
+                st.CreateWrapper,
+                st.AlterWrapper,
+                st.CreateServer,
+                st.AlterServer,
+                st.CreateUserMapping,
+                st.AlterUserMapping,
+                st.DropUserMapping,
+                st.AlterForeign,
+                st.DropForeign,
+                st.ImportForeignSchema,
+                st.CreateOpfamily,
+                st.CreateOpclass,
+                st.ChangeOpfamily,
+                st.AlterOpclass,
+                st.DropOpclass,
+                st.CreateConversion,
+                st.AlterConversion,
+                st.DropConversion,
+                st.CreateCollation,
+                st.AlterCollation,
+                st.DropCollation,
+            ),
+            _DEFINES,
+        ),
+        dict.fromkeys(
+            (
+                st.Skip,
+                st.Notify,
+                st.LockTable,
+                st.SetConstraints,
+                st.SetVariable,
+                st.SetTransaction,
+                st.Prepare,
+                st.ExecutePrepared,
+                st.Deallocate,
+                st.CreateSubscription,
+                st.DropSubscription,
+                st.Fetch,
+                st.CloseCursor,
+                st.Discard,
+                st.Load,
+                st.RefreshCollation,
+            ),
+            _SERVES,
+        ),
+    ),
+)

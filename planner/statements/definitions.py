@@ -23,7 +23,7 @@ class CreateSchema:
     name: str
     if_not_exists: bool
     owner: str | None = None
-    elements: tuple[ast.Node, ...] = ()
+    elements: tuple[ast.StatementNode, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@
     CREATE TABLE s.t (a nosuch)           42501 for who may not create in s, 42704 for who may
 
 Statements are bound before rights are asked (``engine.definitions.needs.rights``). So this is asked when one could not be bound, and costs nothing else. What
-is not in ``FIRST`` says what is wrong first in PostgreSQL, too, or names nothing that could be asked for.
+has "nothing" in its row (``planner.statements.parsed``) says what is wrong first in PostgreSQL, too, or names nothing that could be asked for.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from engine.definitions.needs.rights import Asked
 from engine.session.ports import Bind
 from planner import ast
 from planner.base.errors import SqlError
+from planner.base.total import members, total
 from planner.catalog import RelationDef, TypeDef
 from planner.facts import REGCONFIG, REGDICTIONARY
+from planner.statements.parsed import PARSED, First
 from planner.textsearch.names import find
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class FirstNeeds(Asked):
             return schema
         return next((s for s in self.path if s != "pg_catalog" and not s.startswith("pg_temp")), "")
 
-    # -- the rows of FIRST -------------------------------------------------------------------------
+    # -- what may be asked first --------------------------------------------------------------------
 
     def owner(self, node: Any) -> None:
         """To own the relation that is named."""
@@ -158,7 +160,7 @@ class FirstNeeds(Asked):
     def one_by_one(self, node: ast.Truncate | ast.LockTable | ast.DropFunction) -> None:
         """What each of the objects asks, up to the one that is not there."""
         if isinstance(node, ast.DropFunction):
-            single: list[ast.Node] = [replace(node, functions=(one,)) for one in node.functions]
+            single: list[ast.StatementNode] = [replace(node, functions=(one,)) for one in node.functions]
         else:
             single = [replace(node, relations=(one,)) for one in node.relations]
         if len(single) > 1:
@@ -166,36 +168,29 @@ class FirstNeeds(Asked):
                 self.statement(self.bind(one))
 
 
-FIRST: Final[Mapping[type[ast.Node], Callable[[FirstNeeds, Any], None]]] = {
-    **dict.fromkeys(
-        (
-            ast.AlterTable, ast.AlterSequence, ast.Rename, ast.SetSchema, ast.CreateIndex, ast.RenameTrigger,
-            ast.CreatePolicy, ast.AlterPolicy, ast.RenamePolicy, ast.RefreshMaterializedView,
-        ),
-        FirstNeeds.owner,
-    ),
-    **dict.fromkeys(
-        (
-            ast.CreateTable, ast.CreateSequence, ast.CreateFunction, ast.CreateAggregate, ast.CreateComposite,
-            ast.CreateDomain,
-        ),
-        FirstNeeds.maker,
-    ),
-    ast.CreateTrigger: FirstNeeds.trigger,
-    ast.AlterDomain: FirstNeeds.domain,
-    ast.AlterMapping: FirstNeeds.mapping,
-    ast.AlterDictionary: FirstNeeds.dictionary,
-    ast.Maintenance: FirstNeeds.cluster,
-    ast.DefineWrapper: FirstNeeds.wrapper,
-    ast.CreateOpclass: FirstNeeds.opclass,
-    ast.Copy: FirstNeeds.copy_options,
-    **dict.fromkeys((ast.Truncate, ast.LockTable, ast.DropFunction), FirstNeeds.one_by_one),
-}  # fmt: skip
+_ASKS: Final[Mapping[First, Callable[[FirstNeeds, Any], None] | None]] = total(
+    "what is asked first",
+    members(First),
+    {
+        "nothing": None,
+        "owner": FirstNeeds.owner,
+        "maker": FirstNeeds.maker,
+        "trigger": FirstNeeds.trigger,
+        "domain": FirstNeeds.domain,
+        "mapping": FirstNeeds.mapping,
+        "dictionary": FirstNeeds.dictionary,
+        "cluster": FirstNeeds.cluster,
+        "wrapper": FirstNeeds.wrapper,
+        "opclass": FirstNeeds.opclass,
+        "copy": FirstNeeds.copy_options,
+        "one by one": FirstNeeds.one_by_one,
+    },
+)
 
 
-def refuse_strangers(session: Session, node: ast.Node, error: SqlError, bind: Bind) -> None:
+def refuse_strangers(session: Session, node: ast.StatementNode, error: SqlError, bind: Bind) -> None:
     """Raise SqlError 42501 in place of ``error``, with which a statement could not be bound, where PostgreSQL asks for a right first."""
-    ask = FIRST.get(type(node))
+    ask = _ASKS[PARSED[type(node)].first]
     if ask is None or error.sqlstate == "42501" or error.ends_statement:
         return
     try:

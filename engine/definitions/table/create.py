@@ -352,12 +352,12 @@ async def create_schema(session: Session, plan: Plan, statement: st.CreateSchema
     return Command("CREATE SCHEMA")
 
 
-def _element_order(element: ast.Node) -> int:
+def _element_order(element: ast.StatementNode) -> int:
     """Sequences come first, then tables, views, indexes, triggers, privileges, in whatever order they are written (manual, CREATE SCHEMA)."""
     return SCHEMA_ELEMENTS.index(type(element))
 
 
-async def _create_element(session: Session, plan: Plan, schema: str, element: ast.Node) -> None:
+async def _create_element(session: Session, plan: Plan, schema: str, element: ast.StatementNode) -> None:
     """Bind and run one element of CREATE SCHEMA, as who runs it may; unqualified names mean the new schema first."""
     from engine.definitions.grant import run_grant  # which, as triggers do, stands on this module
     from engine.definitions.triggers import create_trigger

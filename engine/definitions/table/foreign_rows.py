@@ -20,12 +20,10 @@ from planner.catalog import RelationDef
 from planner.partitions.bounds import descendants
 from planner.query import RelationRange
 from planner.query.walk import walk
-from planner.statements.classify import RUN, relations_written
+from planner.statements.classify import Runs, relations_written, row_of
 
 if TYPE_CHECKING:
     from engine.session.session import Session
-
-_QUERIES = (st.CreateTable, st.CreateMaterializedView, st.RefreshMaterializedView)
 
 
 def refuse_foreign_rows(session: Session, plan: Plan) -> None:
@@ -77,13 +75,14 @@ def _touched(session: Session, statement: Any) -> Iterator[int]:
     if isinstance(statement, st.Copy) and statement.is_from:
         return
     yield from relations_written(statement)
-    if isinstance(statement, _QUERIES):
+    runs = row_of(statement).runs
+    if runs is Runs.QUERY:
         if statement.query is None or not getattr(statement, "with_data", True):
             return
         if not isinstance(statement, st.RefreshMaterializedView) and _is_there(session, statement):
             return  # which is told first
         statement = statement.query
-    elif not isinstance(statement, RUN):
+    elif runs is Runs.NOTHING:
         return
     for node in paced_iter(walk(statement)):
         if isinstance(node, RelationRange) and not node.virtual:

@@ -60,7 +60,12 @@ class Ready:
     )  # fmt: skip
 
     def __init__(
-        self, node: ast.Node, plan: Plan, sources: Sequence[Source], routine: Routine, session: Session
+        self,
+        node: ast.StatementNode,
+        plan: Plan,
+        sources: Sequence[Source],
+        routine: Routine,
+        session: Session,
     ) -> None:
         """Compile what can be evaluated without running a query."""
         self.node = node

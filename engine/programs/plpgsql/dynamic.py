@@ -53,7 +53,7 @@ async def execute(
     fetched: bool = False,
     keeps: bool = False,
     check: Callable[[Sequence[OutputColumn]], None] | None = None,
-) -> tuple[Outcome, ast.Node] | None:
+) -> tuple[Outcome, ast.StatementNode] | None:
     """Run the text that an expression gives; returns the outcome of its last statement, and that statement; None where it has none.
 
     ``fetched``: its rows are a loop's or a cursor's, which fetches them: CONTEXT names the text only where it cannot be planned.
@@ -74,7 +74,7 @@ async def execute(
     except SqlError as error:
         error.query = text
         raise
-    done: tuple[Outcome, ast.Node] | None = None
+    done: tuple[Outcome, ast.StatementNode] | None = None
     for one in parsed:
         node = one.statement
         _check(node)
@@ -124,7 +124,7 @@ async def _run(
     return await frame.run_plan(lambda: (now, values), again)
 
 
-def _check(node: ast.Node) -> None:
+def _check(node: ast.StatementNode) -> None:
     if isinstance(node, ast.Transaction):
         raise SqlError("0A000", "EXECUTE of transaction commands is not implemented")
     if isinstance(node, ast.CreateTableAs) and node.select_into:

@@ -519,7 +519,7 @@ class Interpreter:
         return None
 
 
-def _enough(frame: Frame, into: tree.Into | None, node: ast.Node) -> int | None:
+def _enough(frame: Frame, into: tree.Into | None, node: ast.StatementNode) -> int | None:
     """Return how many rows INTO looks at: the one that it takes, and another where that is wrong."""
     if into is None:
         return None

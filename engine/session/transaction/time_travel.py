@@ -22,7 +22,6 @@ from engine.session.transaction.block_state import BLOCK
 from engine.session.transaction.moments import moment
 from engine.session.transaction.timelines import gone, unknown
 from pgwire.codecs.errors import DataError
-from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind import bind_statement
@@ -48,11 +47,6 @@ _TEXTS = frozenset((TEXT, UNKNOWN, 1043, 1042, 19))
 
 _NUMBERS = frozenset((INT2, INT4, INT8, NUMERIC))
 MIN_SKEW_MS = 1000  # what a clock is off by within a transaction is no step of it
-CARRIERS = (
-    ast.Select, ast.SetOp, ast.Values, ast.Explain, ast.Copy, ast.DeclareCursor, ast.Prepare, ast.Transaction,
-    ast.SetVariable, ast.CreateTableAs,
-)  # fmt: skip
-"""Statements that may have the clause."""
 
 
 class AsOfValue:

@@ -37,7 +37,7 @@ from planner.query import (
     Written,
 )
 from planner.query.rewrite import shift_query
-from planner.statements.classify import command_tag
+from planner.statements.parsed import command_tag
 from planner.types.domains import plain_type
 
 

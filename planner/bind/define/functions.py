@@ -44,7 +44,8 @@ from planner.parse import parse, parse_expression
 from planner.query import Const, Expr, Insert, KeptChange, OutputColumn, QueryExpr
 from planner.query.location import location
 from planner.query.walk import walk
-from planner.statements.classify import command_tag, setting_spelling
+from planner.statements.classify import setting_spelling
+from planner.statements.parsed import command_tag
 from planner.types import SqlType
 from planner.types.facts import element_of, format_type
 
@@ -514,7 +515,7 @@ Kept: TypeAlias = QueryExpr | Insert | KeptChange
 """A statement of a body that is kept as canonical text."""
 
 
-def _bound_to_keep(context: BindContext, node: ast.Node) -> Kept:
+def _bound_to_keep(context: BindContext, node: ast.StatementNode) -> Kept:
     """Bind a statement of a body that is kept as canonical text. Raises SqlError 0A000 for those that have none."""
     if isinstance(node, ast.Select | ast.SetOp | ast.Values):
         query = bind_query(context, node)

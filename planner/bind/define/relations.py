@@ -66,7 +66,7 @@ SCHEMA_ELEMENTS = (
 """What CREATE SCHEMA may hold, in the order in which PostgreSQL makes it."""
 
 
-def placed_element(schema: str, element: ast.Node) -> ast.Node:
+def placed_element(schema: str, element: ast.StatementNode) -> ast.StatementNode:
     """Return an element of CREATE SCHEMA as a statement about the new schema. Raises SqlError 42P15 where it names another one."""
     if not isinstance(element, _PLACED):
         return element  # GRANT: its objects are looked up, in the new schema first

@@ -48,7 +48,7 @@ from planner.query import (
 )
 from planner.query.rewrite import shift_query
 from planner.query.walk import walk
-from planner.statements.classify import command_tag
+from planner.statements.parsed import command_tag
 from planner.types import SqlType
 from planner.types.facts import format_type
 

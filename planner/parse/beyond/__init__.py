@@ -84,7 +84,7 @@ def _inner(text: str, tokens: Sequence[Token], said: Sequence[str]) -> int | Non
     return at if said[at - 1] == _OUTER.get(said[0]) and (said[0] != "copy" or at == 2) else None
 
 
-def read_statement(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.Node:
+def read_statement(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.StatementNode:
     """Read one statement that ``goes_beyond``. Raises SqlError 42601, and what ``parse_one`` raises."""
     said = words(text, tokens)
     if said[0] == "subscribe":
@@ -170,7 +170,7 @@ def _names_one(tokens: Sequence[Token], said: Sequence[str], at: int) -> bool:
     return said[at + 1] not in ("as", "with") and said[at + 1 : at + 3] != ["up", "to"]
 
 
-def _fetch(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.Node:
+def _fetch(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.StatementNode:
     said = words(text, tokens)
     at = len(said) - 1 - said[::-1].index("with")
     if at + 1 >= len(tokens) or tokens[at + 1].name != OPEN:

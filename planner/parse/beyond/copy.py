@@ -43,7 +43,7 @@ def masked(text: str, tokens: Sequence[tuple[str, int, int]]) -> str:
     return found
 
 
-def unmasked(node: ast.Node) -> ast.Node:
+def unmasked(node: ast.StatementNode) -> ast.StatementNode:
     """Put the format back into a statement that was read from a masked text."""
     if not isinstance(node, ast.Copy):
         return node

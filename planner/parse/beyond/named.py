@@ -39,7 +39,7 @@ def is_named(said: Sequence[str]) -> bool:
     return (said[0] == "alter" and said[3:4] == ["acknowledge"]) or said[0] == "drop"
 
 
-def read_named(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.Node:
+def read_named(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.StatementNode:
     """Read a statement for which ``is_named``. Raises SqlError 42601, and what ``parse_one`` raises."""
     said = words(text, tokens)
     span = Span(tokens[0].start, tokens[-1].end + 1)

@@ -36,7 +36,7 @@ def is_source(said: Sequence[str]) -> bool:
     return said[1:2] == ["source"] and said[0] in ("create", "alter", "drop")
 
 
-def read_source(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.Node:
+def read_source(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.StatementNode:
     """Read a statement for which ``is_source``. Raises SqlError 42601, and what ``parse_one`` raises."""
     said = words(text, tokens)
     if said[0] == "create":

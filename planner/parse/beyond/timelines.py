@@ -19,7 +19,7 @@ def is_timeline(said: Sequence[str]) -> bool:
     return said[1:2] == ["timeline"] and said[0] in ("create", "drop")
 
 
-def read_timeline(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.Node:
+def read_timeline(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.StatementNode:
     """Read a statement for which ``is_timeline``. Raises SqlError 42601, and what ``parse_one`` raises."""
     word = tokens[1]
     rest = text[word.end + 1 : tokens[-1].end + 1]

@@ -37,7 +37,7 @@ class Token(Protocol):
         """What the scanner calls it."""
 
 
-ParseOne = Callable[[str], ast.Node]
+ParseOne = Callable[[str], ast.StatementNode]
 """Parses a text that holds one statement of PostgreSQL's."""
 
 

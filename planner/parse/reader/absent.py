@@ -17,7 +17,7 @@ KINDS: Final = frozenset(
 )  # fmt: skip
 
 
-def about_absent(reader: Any, kind: str, body: Raw) -> ast.Node | None:
+def about_absent(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read DROP of such a kind, else return None."""
     if kind != "DropStmt":
         return None

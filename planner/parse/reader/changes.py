@@ -58,7 +58,7 @@ class DmlReader(OptionReader):
             span=expr.span if expr is not None else None,
         )
 
-    def _insert(self, body: Raw) -> ast.Node:
+    def _insert(self, body: Raw) -> ast.StatementNode:
         conflict = body.get("onConflictClause")
         overriding = OVERRIDING.get(body.get("override", ""), "")
         query = body.get("selectStmt")
@@ -85,7 +85,7 @@ class DmlReader(OptionReader):
             span=self.span(body),
         )
 
-    def _update(self, body: Raw) -> ast.Node:
+    def _update(self, body: Raw) -> ast.StatementNode:
         return ast.Update(
             relation=self.table(body["relation"]),
             assignments=self._assignments(body["targetList"]),
@@ -95,7 +95,7 @@ class DmlReader(OptionReader):
             with_=self.with_clause(body.get("withClause")),
         )
 
-    def _delete(self, body: Raw) -> ast.Node:
+    def _delete(self, body: Raw) -> ast.StatementNode:
         return ast.Delete(
             relation=self.table(body["relation"]),
             using=tuple([self.from_item(node) for node in body.get("usingClause", ())]),
@@ -104,7 +104,7 @@ class DmlReader(OptionReader):
             with_=self.with_clause(body.get("withClause")),
         )
 
-    def _merge(self, body: Raw) -> ast.Node:
+    def _merge(self, body: Raw) -> ast.StatementNode:
         if "returningClause" in body:
             raise not_supported("MERGE ... RETURNING")
         return ast.Merge(
@@ -132,7 +132,7 @@ class DmlReader(OptionReader):
             overriding=OVERRIDING.get(body.get("override", ""), ""),
         )
 
-    def _copy(self, body: Raw) -> ast.Node:
+    def _copy(self, body: Raw) -> ast.StatementNode:
         relation, query = body.get("relation"), body.get("query")
         return ast.Copy(
             relation=None if relation is None else self.table(relation),

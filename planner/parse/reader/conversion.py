@@ -16,9 +16,9 @@ _WHAT: Final = {
 
 
 class _Kind(NamedTuple):
-    alter: Callable[..., ast.Node]
-    drop: Callable[..., ast.Node]
-    comment: Callable[..., ast.Node]
+    alter: Callable[..., ast.StatementNode]
+    drop: Callable[..., ast.StatementNode]
+    comment: Callable[..., ast.StatementNode]
 
 
 _KINDS: Final[Mapping[str, _Kind]] = {
@@ -27,7 +27,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 }
 
 
-def create_conversion(reader: Any, body: Raw) -> ast.Node:
+def create_conversion(reader: Any, body: Raw) -> ast.StatementNode:
     """Read CREATE CONVERSION."""
     return ast.CreateConversion(
         name=strings(body["conversion_name"]),
@@ -38,7 +38,7 @@ def create_conversion(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def about_conversion(reader: Any, kind: str, body: Raw) -> ast.Node | None:
+def about_conversion(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about conversions or collations, else return None."""
     key = _WHAT.get(kind)
     made = None if key is None else _KINDS.get(object_word(body[key]))

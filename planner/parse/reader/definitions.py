@@ -106,7 +106,7 @@ class DdlReader(DmlReader):
             raise self.refuse(kind, body)
         raise AssertionError("empty table element")
 
-    def _create_table(self, body: Raw) -> ast.Node:
+    def _create_table(self, body: Raw) -> ast.StatementNode:
         refused = [("inhRelations", "INHERITS")]
         bound, spec = body.get("partbound"), body.get("partspec")
         parent: ast.TableRef | None = None
@@ -129,7 +129,7 @@ class DdlReader(DmlReader):
             unsupported=tuple([what for key, what in refused if key in body]),
         )
 
-    def _create_foreign_table(self, body: Raw) -> ast.Node:
+    def _create_foreign_table(self, body: Raw) -> ast.StatementNode:
         made = self._create_table(body["base"])
         assert isinstance(made, ast.CreateTable)
         return replace(made, server=body["servername"], foreign_options=foreign_options(body.get("options")))
@@ -164,7 +164,7 @@ class DdlReader(DmlReader):
             span=self.span(body),
         )
 
-    def _create_table_as(self, body: Raw) -> ast.Node:
+    def _create_table_as(self, body: Raw) -> ast.StatementNode:
         into, query = body["into"], body["query"]
         # an INTO in the query stays there, and is refused when that is bound
         select = query.get("SelectStmt")
@@ -182,18 +182,18 @@ class DdlReader(DmlReader):
             select_into=body.get("is_select_into", False),
         )
 
-    def _refresh(self, body: Raw) -> ast.Node:
+    def _refresh(self, body: Raw) -> ast.StatementNode:
         return ast.RefreshMaterializedView(
             relation=self.table(body["relation"]),
             concurrently=body.get("concurrent", False),
             with_data=not body.get("skipData", False),
         )
 
-    def _select_into(self, into: Raw, body: Raw) -> ast.Node:
+    def _select_into(self, into: Raw, body: Raw) -> ast.StatementNode:
         query = self.query(without_into(body))
         return ast.CreateTableAs(relation=self.table(into["rel"]), query=query, select_into=True)
 
-    def _create_schema(self, body: Raw) -> ast.Node:
+    def _create_schema(self, body: Raw) -> ast.StatementNode:
         owner = body.get("authrole")
         return ast.CreateSchema(
             name=body.get("schemaname", ""),
@@ -202,21 +202,21 @@ class DdlReader(DmlReader):
             if_not_exists=body.get("if_not_exists", False),
         )
 
-    def _create_sequence(self, body: Raw) -> ast.Node:
+    def _create_sequence(self, body: Raw) -> ast.StatementNode:
         return ast.CreateSequence(
             relation=self.table(body["sequence"]),
             options=self.options(body.get("options")),
             if_not_exists=body.get("if_not_exists", False),
         )
 
-    def _alter_sequence(self, body: Raw) -> ast.Node:
+    def _alter_sequence(self, body: Raw) -> ast.StatementNode:
         return ast.AlterSequence(
             relation=self.table(body["sequence"]),
             options=self.options(body.get("options")),
             if_exists=body.get("missing_ok", False),
         )
 
-    def _create_view(self, body: Raw) -> ast.Node:
+    def _create_view(self, body: Raw) -> ast.StatementNode:
         return ast.CreateView(
             relation=self.table(body["view"]),
             query=self.query_node(body["query"]),
@@ -226,7 +226,7 @@ class DdlReader(DmlReader):
             check_option=CHECK_OPTIONS[body.get("withCheckOption", "NO_CHECK_OPTION")],
         )
 
-    def _create_index(self, body: Raw) -> ast.Node:
+    def _create_index(self, body: Raw) -> ast.StatementNode:
         return ast.CreateIndex(
             name=body.get("idxname", ""),
             relation=self.table(body["relation"]),
@@ -315,7 +315,7 @@ class DdlReader(DmlReader):
             initially_deferred=body.get("initdeferred", False),
         )
 
-    def _alter_table(self, body: Raw) -> ast.Node:
+    def _alter_table(self, body: Raw) -> ast.StatementNode:
         return ast.AlterTable(
             what=object_word(body["objtype"]),
             relation=self.table(body["relation"]),
@@ -323,7 +323,7 @@ class DdlReader(DmlReader):
             if_exists=body.get("missing_ok", False),
         )
 
-    def _rename(self, body: Raw) -> ast.Node:
+    def _rename(self, body: Raw) -> ast.StatementNode:
         relation = body.get("relation")
         what = object_word(body["renameType"])
         old = body.get("subname", "")
@@ -340,7 +340,7 @@ class DdlReader(DmlReader):
             cascade=body.get("behavior") == "DROP_CASCADE",
         )
 
-    def _set_schema(self, body: Raw) -> ast.Node:
+    def _set_schema(self, body: Raw) -> ast.StatementNode:
         relation = body.get("relation")
         return ast.SetSchema(
             what=object_word(body["objectType"]),
@@ -350,14 +350,14 @@ class DdlReader(DmlReader):
             if_exists=body.get("missing_ok", False),
         )
 
-    def _alter_owner(self, body: Raw) -> ast.Node:
+    def _alter_owner(self, body: Raw) -> ast.StatementNode:
         return ast.AlterOwner(
             what=object_word(body["objectType"]),
             name=self._name(body["object"]),
             role=self._role(body["newowner"]),
         )
 
-    def _drop(self, body: Raw) -> ast.Node:
+    def _drop(self, body: Raw) -> ast.StatementNode:
         return ast.Drop(
             what=object_word(body["removeType"]),
             names=tuple([self._name(node) for node in body["objects"]]),
@@ -366,14 +366,14 @@ class DdlReader(DmlReader):
             concurrently=body.get("concurrent", False),
         )
 
-    def _truncate(self, body: Raw) -> ast.Node:
+    def _truncate(self, body: Raw) -> ast.StatementNode:
         return ast.Truncate(
             relations=tuple([self.table(node["RangeVar"]) for node in body["relations"]]),
             restart_identity=body.get("restart_seqs", False),
             cascade=body.get("behavior") == "DROP_CASCADE",
         )
 
-    def _comment(self, body: Raw) -> ast.Node:
+    def _comment(self, body: Raw) -> ast.StatementNode:
         return ast.Comment(
             what=object_word(body["objtype"]),
             name=self._name(body["object"]),
@@ -382,7 +382,7 @@ class DdlReader(DmlReader):
 
     # --- roles ----------------------------------------------------------------------------------
 
-    def _grant(self, body: Raw) -> ast.Node:
+    def _grant(self, body: Raw) -> ast.StatementNode:
         objects = body.get("objects", [])
         grantor = body.get("grantor")
         return ast.Grant(
@@ -406,7 +406,7 @@ class DdlReader(DmlReader):
             word=body.get("priv_name", ""), columns=strings(body.get("cols", ())), span=self.span(body)
         )
 
-    def _grant_role(self, body: Raw) -> ast.Node:
+    def _grant_role(self, body: Raw) -> ast.StatementNode:
         options = self.options(body.get("opt"))
         for option in options:
             if option.name != "admin" or (not body.get("is_grant", False) and option.value is True):
@@ -421,7 +421,7 @@ class DdlReader(DmlReader):
             cascade=body.get("behavior") == "DROP_CASCADE",
         )
 
-    def _create_role(self, body: Raw) -> ast.Node:
+    def _create_role(self, body: Raw) -> ast.StatementNode:
         return ast.CreateRole(
             kind=body["stmt_type"].removeprefix("ROLESTMT_").lower(),
             name=body["role"],
@@ -439,7 +439,7 @@ class DdlReader(DmlReader):
             [self._role(node["RoleSpec"]) for item in found for node in item["arg"]["List"]["items"]]
         )
 
-    def _alter_role(self, body: Raw) -> ast.Node:
+    def _alter_role(self, body: Raw) -> ast.StatementNode:
         return ast.AlterRole(
             role=self._role(body["role"]),
             options=self.options(_without_members(body)),
@@ -447,7 +447,7 @@ class DdlReader(DmlReader):
             adds=body.get("action", 1) > 0,
         )
 
-    def _drop_role(self, body: Raw) -> ast.Node:
+    def _drop_role(self, body: Raw) -> ast.StatementNode:
         return ast.DropRole(
             roles=tuple([self._role(node["RoleSpec"]) for node in body["roles"]]),
             if_exists=body.get("missing_ok", False),

@@ -34,7 +34,7 @@ def foreign_options(nodes: Sequence[Raw] | None) -> tuple[ast.ForeignOption, ...
     )
 
 
-def define_wrapper(reader: Any, body: Raw, *, create: bool) -> ast.Node:
+def define_wrapper(reader: Any, body: Raw, *, create: bool) -> ast.StatementNode:
     """Read CREATE and ALTER FOREIGN DATA WRAPPER. Raises SqlError 42601 for a function that is named twice."""
     functions: dict[str, ast.Name] = {}
     for node in body.get("func_options", ()):
@@ -51,17 +51,17 @@ def define_wrapper(reader: Any, body: Raw, *, create: bool) -> ast.Node:
     )
 
 
-def create_wrapper(reader: Any, body: Raw) -> ast.Node:
+def create_wrapper(reader: Any, body: Raw) -> ast.StatementNode:
     """Read CREATE FOREIGN DATA WRAPPER."""
     return define_wrapper(reader, body, create=True)
 
 
-def alter_wrapper(reader: Any, body: Raw) -> ast.Node:
+def alter_wrapper(reader: Any, body: Raw) -> ast.StatementNode:
     """Read ALTER FOREIGN DATA WRAPPER."""
     return define_wrapper(reader, body, create=False)
 
 
-def create_server(reader: Any, body: Raw) -> ast.Node:
+def create_server(reader: Any, body: Raw) -> ast.StatementNode:
     """Read CREATE SERVER."""
     return ast.CreateServer(
         name=body["servername"],
@@ -73,7 +73,7 @@ def create_server(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def alter_server(reader: Any, body: Raw) -> ast.Node:
+def alter_server(reader: Any, body: Raw) -> ast.StatementNode:
     """Read ALTER SERVER with a version or options."""
     return ast.AlterServer(
         name=body["servername"],
@@ -83,7 +83,7 @@ def alter_server(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def create_mapping(reader: Any, body: Raw) -> ast.Node:
+def create_mapping(reader: Any, body: Raw) -> ast.StatementNode:
     """Read CREATE USER MAPPING."""
     return ast.UserMapping(
         verb="create",
@@ -94,7 +94,7 @@ def create_mapping(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def alter_mapping(reader: Any, body: Raw) -> ast.Node:
+def alter_mapping(reader: Any, body: Raw) -> ast.StatementNode:
     """Read ALTER USER MAPPING."""
     return ast.UserMapping(
         verb="alter",
@@ -104,7 +104,7 @@ def alter_mapping(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def drop_mapping(reader: Any, body: Raw) -> ast.Node:
+def drop_mapping(reader: Any, body: Raw) -> ast.StatementNode:
     """Read DROP USER MAPPING."""
     return ast.UserMapping(
         verb="drop",
@@ -114,12 +114,12 @@ def drop_mapping(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def import_schema(reader: Any, body: Raw) -> ast.Node:
+def import_schema(reader: Any, body: Raw) -> ast.StatementNode:
     """Read IMPORT FOREIGN SCHEMA."""
     return ast.ImportForeignSchema(server=body["server_name"], schema=body["local_schema"])
 
 
-def about_foreign(reader: Any, kind: str, body: Raw) -> ast.Node | None:
+def about_foreign(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, OWNER TO, DROP and COMMENT where they are about wrappers and servers, else return None."""
     key = _WHAT.get(kind)
     if key is None or (what := object_word(body[key])) not in KINDS:

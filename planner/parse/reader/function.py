@@ -26,7 +26,7 @@ def _parameter(reader: Any, body: Raw) -> ast.Parameter:
     )
 
 
-def create_function(reader: Any, body: Raw) -> ast.Node:
+def create_function(reader: Any, body: Raw) -> ast.StatementNode:
     """Read CREATE FUNCTION and CREATE PROCEDURE."""
     language: str | None = None
     source: tuple[str, ...] | None = None
@@ -61,7 +61,7 @@ def create_function(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def create_aggregate(reader: Any, body: Raw) -> ast.Node:
+def create_aggregate(reader: Any, body: Raw) -> ast.StatementNode:
     """Read CREATE AGGREGATE."""
     parameters: tuple[ast.Parameter, ...] | None = None
     direct = -1
@@ -114,16 +114,16 @@ def _returned(raw: Raw | None) -> tuple[int, ...]:
     return tuple([number for number, node in enumerate(_parts(raw)) if "ReturnStmt" in node])
 
 
-def _statement(reader: Any, node: Raw) -> ast.Node:
+def _statement(reader: Any, node: Raw) -> ast.StatementNode:
     """Read a statement of a body; RETURN is the SELECT of its value."""
     if "ReturnStmt" not in node:
-        made: ast.Node = reader.statement(node)
+        made: ast.StatementNode = reader.statement(node)
         return made
     expr: ast.Expression = reader.expr(node["ReturnStmt"]["returnval"])
     return ast.Select(targets=(ast.TargetItem(expr=expr, name="", span=expr.span),))
 
 
-def do(reader: Any, body: Raw) -> ast.Node:
+def do(reader: Any, body: Raw) -> ast.StatementNode:
     """Read DO."""
     language, source, source_at = "plpgsql", "", None
     for node in body.get("args", ()):
@@ -136,7 +136,7 @@ def do(reader: Any, body: Raw) -> ast.Node:
     return ast.Do(language=language, source=source, source_at=source_at)
 
 
-def call(reader: Any, body: Raw) -> ast.Node:
+def call(reader: Any, body: Raw) -> ast.StatementNode:
     """Read CALL."""
     return ast.Call(call=reader.func(body["funccall"]))
 
@@ -156,7 +156,7 @@ def function_name(reader: Any, node: Raw) -> ast.FunctionName:
     )
 
 
-def alter_function(reader: Any, body: Raw) -> ast.Node:
+def alter_function(reader: Any, body: Raw) -> ast.StatementNode:
     """Read ALTER FUNCTION with options."""
     actions = [node["DefElem"] for node in body.get("actions", ())]
     rest = [node for node in body.get("actions", ()) if node["DefElem"]["defname"] != "set"]
@@ -168,7 +168,7 @@ def alter_function(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def about_function(reader: Any, kind: str, body: Raw) -> ast.Node | None:
+def about_function(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about functions, else return None."""
     key = {
         "RenameStmt": "renameType", "AlterObjectSchemaStmt": "objectType", "AlterOwnerStmt": "objectType",

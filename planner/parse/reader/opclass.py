@@ -41,12 +41,12 @@ def _items(reader: Any, body: Raw) -> tuple[ast.OpclassItem, ...]:
     return tuple([_item(reader, node["CreateOpClassItem"]) for node in body["items"]])
 
 
-def create_family(reader: Any, body: Raw) -> ast.Node:
+def create_family(reader: Any, body: Raw) -> ast.StatementNode:
     """Read CREATE OPERATOR FAMILY."""
     return ast.CreateOpfamily(name=strings(body["opfamilyname"]), method=body["amname"])
 
 
-def create_class(reader: Any, body: Raw) -> ast.Node:
+def create_class(reader: Any, body: Raw) -> ast.StatementNode:
     """Read CREATE OPERATOR CLASS."""
     return ast.CreateOpclass(
         name=strings(body["opclassname"]),
@@ -58,7 +58,7 @@ def create_class(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def change_family(reader: Any, body: Raw) -> ast.Node:
+def change_family(reader: Any, body: Raw) -> ast.StatementNode:
     """Read ALTER OPERATOR FAMILY ... ADD and DROP."""
     return ast.ChangeOpfamily(
         name=strings(body["opfamilyname"]),
@@ -68,7 +68,7 @@ def change_family(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def about_opclass(reader: Any, kind: str, body: Raw) -> ast.Node | None:
+def about_opclass(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about these kinds, else return None."""
     key = _WHAT.get(kind)
     if key is None or (what := object_word(body[key])) not in KINDS:

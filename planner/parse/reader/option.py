@@ -42,10 +42,10 @@ def about_part(
     body: Raw,
     word: str,
     *,
-    rename: Callable[..., ast.Node],
-    drop: Callable[..., ast.Node],
-    comment: Callable[..., ast.Node],
-) -> ast.Node | None:
+    rename: Callable[..., ast.StatementNode],
+    drop: Callable[..., ast.StatementNode],
+    comment: Callable[..., ast.StatementNode],
+) -> ast.StatementNode | None:
     """Read RENAME, DROP and COMMENT of an object that is named within its table and whose kind is ``word``, else return None."""
     key = {"RenameStmt": "renameType", "DropStmt": "removeType", "CommentStmt": "objtype"}.get(kind)
     if key is None or object_word(body[key]) != word:

@@ -9,12 +9,12 @@ from planner.parse.reader.option import object_word
 from planner.parse.reader.reader import Raw, strings
 
 
-def reassign(reader: Any, body: Raw) -> ast.Node:
+def reassign(reader: Any, body: Raw) -> ast.StatementNode:
     """Read REASSIGN OWNED."""
     return ast.ReassignOwned(roles=_roles(reader, body["roles"]), to=reader._role(body["newrole"]))
 
 
-def drop(reader: Any, body: Raw) -> ast.Node:
+def drop(reader: Any, body: Raw) -> ast.StatementNode:
     """Read DROP OWNED."""
     return ast.DropOwned(roles=_roles(reader, body["roles"]), cascade=body.get("behavior") == "DROP_CASCADE")
 
@@ -23,7 +23,7 @@ def _roles(reader: Any, nodes: list[Raw]) -> tuple[ast.Role, ...]:
     return tuple([reader._role(node["RoleSpec"]) for node in nodes])
 
 
-def default_privileges(reader: Any, body: Raw) -> ast.Node:
+def default_privileges(reader: Any, body: Raw) -> ast.StatementNode:
     """Read ALTER DEFAULT PRIVILEGES."""
     lists = {o["DefElem"]["defname"]: o["DefElem"]["arg"]["List"]["items"] for o in body.get("options", ())}
     action = body["action"]
@@ -39,7 +39,7 @@ def default_privileges(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def create_extension(reader: Any, body: Raw) -> ast.Node:
+def create_extension(reader: Any, body: Raw) -> ast.StatementNode:
     """Read CREATE EXTENSION."""
     words = _words(body)
     return ast.Extension(
@@ -52,12 +52,12 @@ def create_extension(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def update_extension(reader: Any, body: Raw) -> ast.Node:
+def update_extension(reader: Any, body: Raw) -> ast.StatementNode:
     """Read ALTER EXTENSION ... UPDATE."""
     return ast.Extension(verb="update", names=(body["extname"],), version=_words(body).get("new_version", ""))
 
 
-def alter_extension(reader: Any, body: Raw) -> ast.Node:
+def alter_extension(reader: Any, body: Raw) -> ast.StatementNode:
     """Read ALTER EXTENSION ... ADD and DROP."""
     return ast.Extension(verb="alter", names=(body["extname"],))
 
@@ -68,7 +68,7 @@ def _words(body: Raw) -> dict[str, str]:
     return {o["defname"]: o.get("arg", {}).get("String", {}).get("sval", "") for o in options}
 
 
-def about_extension(reader: Any, kind: str, body: Raw) -> ast.Node | None:
+def about_extension(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read DROP, SET SCHEMA and COMMENT where they are about extensions, else return None."""
     key = {"DropStmt": "removeType", "AlterObjectSchemaStmt": "objectType", "CommentStmt": "objtype"}.get(
         kind

@@ -9,7 +9,7 @@ from planner.parse.reader.option import about_part
 from planner.parse.reader.reader import Raw
 
 
-def create_policy(reader: Any, body: Raw) -> ast.Node:
+def create_policy(reader: Any, body: Raw) -> ast.StatementNode:
     """Read CREATE POLICY."""
     return ast.CreatePolicy(
         name=body["policy_name"],
@@ -22,7 +22,7 @@ def create_policy(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def alter_policy(reader: Any, body: Raw) -> ast.Node:
+def alter_policy(reader: Any, body: Raw) -> ast.StatementNode:
     """Read ALTER POLICY, but for RENAME."""
     return ast.AlterPolicy(
         name=body["policy_name"],
@@ -37,7 +37,7 @@ def _roles(reader: Any, nodes: Any) -> tuple[ast.Role, ...]:
     return tuple([reader._role(node["RoleSpec"]) for node in nodes])
 
 
-def about_policy(reader: Any, kind: str, body: Raw) -> ast.Node | None:
+def about_policy(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, DROP and COMMENT where they are about policies, else return None."""
     return about_part(
         reader,

@@ -229,7 +229,7 @@ class RawReader(ExpressionReader):
             span=self.span(body),
         )
 
-    def statement(self, node: Raw) -> ast.Node:
+    def statement(self, node: Raw) -> ast.StatementNode:
         """Read a statement inside WITH; the statement reader overrides it to allow DML."""
         return self.query_node(node)
 

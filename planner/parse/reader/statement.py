@@ -49,7 +49,7 @@ class StatementReader(ServerReader):
         super().__init__(places)
         self._inner_text = inner_text
 
-    def statement(self, node: Raw) -> ast.Node:
+    def statement(self, node: Raw) -> ast.StatementNode:
         """Read any statement; 0A000 for those the server refuses."""
         for kind, body in node.items():
             if kind == "SelectStmt":
@@ -82,7 +82,7 @@ class StatementReader(ServerReader):
 
     # --- session --------------------------------------------------------------------------------
 
-    def _transaction(self, body: Raw) -> ast.Node:
+    def _transaction(self, body: Raw) -> ast.StatementNode:
         return ast.Transaction(
             action=TRANSACTION[body["kind"]],
             name=body.get("savepoint_name") or body.get("gid") or "",
@@ -90,10 +90,10 @@ class StatementReader(ServerReader):
             chain=body.get("chain", False),
         )
 
-    def _show(self, body: Raw) -> ast.Node:
+    def _show(self, body: Raw) -> ast.StatementNode:
         return ast.Show(name=body["name"])
 
-    def _prepare(self, body: Raw) -> ast.Node:
+    def _prepare(self, body: Raw) -> ast.StatementNode:
         return ast.Prepare(
             name=body["name"],
             types=tuple([self.type_name(node["TypeName"]) for node in body.get("argtypes", ())]),
@@ -101,13 +101,13 @@ class StatementReader(ServerReader):
             text=self._inner_text("AS"),
         )
 
-    def _execute(self, body: Raw) -> ast.Node:
+    def _execute(self, body: Raw) -> ast.StatementNode:
         return ast.Execute(name=body["name"], args=self.exprs(body.get("params")))
 
-    def _deallocate(self, body: Raw) -> ast.Node:
+    def _deallocate(self, body: Raw) -> ast.StatementNode:
         return ast.Deallocate(name=body.get("name"))
 
-    def _declare(self, body: Raw) -> ast.Node:
+    def _declare(self, body: Raw) -> ast.StatementNode:
         bits = body.get("options", 0)
         return ast.DeclareCursor(
             name=body["portalname"],
@@ -119,7 +119,7 @@ class StatementReader(ServerReader):
             asensitive=bool(bits & CURSOR_ASENSITIVE),
         )
 
-    def _fetch(self, body: Raw) -> ast.Node:
+    def _fetch(self, body: Raw) -> ast.StatementNode:
         count = int(body.get("howMany", 0))
         return ast.Fetch(
             cursor=body["portalname"],
@@ -128,13 +128,13 @@ class StatementReader(ServerReader):
             move=body.get("ismove", False),
         )
 
-    def _close(self, body: Raw) -> ast.Node:
+    def _close(self, body: Raw) -> ast.StatementNode:
         return ast.ClosePortal(name=body.get("portalname"))
 
-    def _explain(self, body: Raw) -> ast.Node:
+    def _explain(self, body: Raw) -> ast.StatementNode:
         return ast.Explain(statement=self.statement(body["query"]), options=self.options(body.get("options")))
 
-    def _vacuum(self, body: Raw) -> ast.Node:
+    def _vacuum(self, body: Raw) -> ast.StatementNode:
         relations = []
         for node in body.get("rels", ()):
             raw = node["VacuumRelation"]
@@ -145,10 +145,10 @@ class StatementReader(ServerReader):
             relations=tuple(relations),
         )
 
-    def _checkpoint(self, body: Raw) -> ast.Node:
+    def _checkpoint(self, body: Raw) -> ast.StatementNode:
         return ast.Maintenance(what="checkpoint")
 
-    def _reindex(self, body: Raw) -> ast.Node:
+    def _reindex(self, body: Raw) -> ast.StatementNode:
         relation = body.get("relation")
         return ast.Maintenance(
             what="reindex",
@@ -158,7 +158,7 @@ class StatementReader(ServerReader):
             name=body.get("name", ""),
         )
 
-    def _cluster(self, body: Raw) -> ast.Node:
+    def _cluster(self, body: Raw) -> ast.StatementNode:
         relation = body.get("relation")
         return ast.Maintenance(
             what="cluster",
@@ -167,26 +167,26 @@ class StatementReader(ServerReader):
             name=body.get("indexname", ""),
         )
 
-    def _discard(self, body: Raw) -> ast.Node:
+    def _discard(self, body: Raw) -> ast.StatementNode:
         return ast.Discard(what=body["target"].removeprefix("DISCARD_").lower())
 
-    def _listen(self, body: Raw) -> ast.Node:
+    def _listen(self, body: Raw) -> ast.StatementNode:
         return ast.Notify(action="listen", channel=body["conditionname"])
 
-    def _unlisten(self, body: Raw) -> ast.Node:
+    def _unlisten(self, body: Raw) -> ast.StatementNode:
         return ast.Notify(action="unlisten", channel=body.get("conditionname", ""))
 
-    def _notify(self, body: Raw) -> ast.Node:
+    def _notify(self, body: Raw) -> ast.StatementNode:
         return ast.Notify(action="notify", channel=body["conditionname"], payload=body.get("payload", ""))
 
-    def _set_constraints(self, body: Raw) -> ast.Node:
+    def _set_constraints(self, body: Raw) -> ast.StatementNode:
         named = [self.table(node["RangeVar"]) for node in body.get("constraints", ())]
         return ast.SetConstraints(
             names=tuple([(*filter(None, (r.catalog, r.schema)), r.name) for r in named]),
             deferred=body.get("deferred", False),
         )
 
-    def _lock(self, body: Raw) -> ast.Node:
+    def _lock(self, body: Raw) -> ast.StatementNode:
         return ast.LockTable(
             relations=tuple([self.table(node["RangeVar"]) for node in body["relations"]]),
             mode=body["mode"],
@@ -194,7 +194,7 @@ class StatementReader(ServerReader):
         )
 
 
-_STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
+_STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.StatementNode]] = {
     "InsertStmt": StatementReader._insert,
     "UpdateStmt": StatementReader._update,
     "DeleteStmt": StatementReader._delete,

@@ -17,7 +17,7 @@ _KINDS: Final = {
 """Statements about objects of several kinds, and where they say of which."""
 
 
-def create_statistics(reader: Any, body: Raw) -> ast.Node:
+def create_statistics(reader: Any, body: Raw) -> ast.StatementNode:
     """Read CREATE STATISTICS. Raises SqlError 42601 where there is no name, which version 15 asks for; 0A000."""
     if "defnames" not in body:
         raise _unnamed(reader.text)
@@ -52,7 +52,7 @@ def _element(reader: Any, body: Raw) -> ast.StatisticsElement:
     return ast.StatisticsElement(name=body.get("name", ""), expr=reader.optional(body.get("expr")))
 
 
-def alter_statistics(reader: Any, body: Raw) -> ast.Node:
+def alter_statistics(reader: Any, body: Raw) -> ast.StatementNode:
     """Read ALTER STATISTICS ... SET STATISTICS."""
     target = body.get("stxstattarget")
     return ast.AlterStatistics(
@@ -62,7 +62,7 @@ def alter_statistics(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def about_statistics(reader: Any, kind: str, body: Raw) -> ast.Node | None:
+def about_statistics(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about statistics, else return None."""
     key = _KINDS.get(kind)
     if key is None or object_word(body[key]) != "statistics":

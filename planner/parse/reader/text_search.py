@@ -19,7 +19,7 @@ _ACTIONS: Final[Mapping[str, Literal["add", "alter", "replace", "drop"]]] = {
 }
 
 
-def alter_mapping(reader: Any, body: Raw) -> ast.Node:
+def alter_mapping(reader: Any, body: Raw) -> ast.StatementNode:
     """Read ALTER TEXT SEARCH CONFIGURATION ... MAPPING."""
     return ast.AlterMapping(
         configuration=strings(body["cfgname"]),
@@ -30,12 +30,12 @@ def alter_mapping(reader: Any, body: Raw) -> ast.Node:
     )
 
 
-def alter_dictionary(reader: Any, body: Raw) -> ast.Node:
+def alter_dictionary(reader: Any, body: Raw) -> ast.StatementNode:
     """Read ALTER TEXT SEARCH DICTIONARY with options."""
     return ast.AlterDictionary(dictionary=strings(body["dictname"]), options=reader.options(body["options"]))
 
 
-def about_text_search(reader: Any, kind: str, body: Raw) -> ast.Node | None:
+def about_text_search(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read CREATE, RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about these kinds, else return None."""
     key = {
         "DefineStmt": "kind", "RenameStmt": "renameType", "AlterObjectSchemaStmt": "objectType",

@@ -10,12 +10,12 @@ from planner.parse.reader.query import RawReader
 from planner.parse.reader.reader import Raw, strings
 
 
-def create_enum(reader: RawReader, body: Raw) -> ast.Node:
+def create_enum(reader: RawReader, body: Raw) -> ast.StatementNode:
     """Read CREATE TYPE ... AS ENUM."""
     return ast.CreateEnum(name=strings(body["typeName"]), labels=strings(body.get("vals", ())))
 
 
-def create_composite(reader: DdlReader, body: Raw) -> ast.Node:
+def create_composite(reader: DdlReader, body: Raw) -> ast.StatementNode:
     """Read CREATE TYPE ... AS (attributes)."""
     name = reader.table(body["typevar"])
     return ast.CreateComposite(
@@ -24,12 +24,12 @@ def create_composite(reader: DdlReader, body: Raw) -> ast.Node:
     )
 
 
-def create_range(reader: DdlReader, body: Raw) -> ast.Node:
+def create_range(reader: DdlReader, body: Raw) -> ast.StatementNode:
     """Read CREATE TYPE ... AS RANGE."""
     return ast.CreateRange(name=strings(body["typeName"]), options=reader.options(body.get("params")))
 
 
-def alter_enum(reader: RawReader, body: Raw) -> ast.Node:
+def alter_enum(reader: RawReader, body: Raw) -> ast.StatementNode:
     """Read ALTER TYPE ... ADD VALUE and RENAME VALUE."""
     name = strings(body["typeName"])
     if "oldVal" in body:
@@ -43,7 +43,7 @@ def alter_enum(reader: RawReader, body: Raw) -> ast.Node:
     )
 
 
-def create_domain(reader: DdlReader, body: Raw) -> ast.Node:
+def create_domain(reader: DdlReader, body: Raw) -> ast.StatementNode:
     """Read CREATE DOMAIN."""
     collation = body.get("collClause")
     return ast.CreateDomain(
@@ -64,7 +64,7 @@ _ALTER_DOMAIN: dict[str, Any] = {
 }
 
 
-def alter_domain(reader: DdlReader, body: Raw) -> ast.Node:
+def alter_domain(reader: DdlReader, body: Raw) -> ast.StatementNode:
     """Read ALTER DOMAIN, but for RENAME, OWNER TO and SET SCHEMA."""
     action = _ALTER_DOMAIN[body["subtype"]]
     written: Any = body.get("def")
