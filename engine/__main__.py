@@ -30,6 +30,7 @@ from engine.server import doctor
 from pgwire.release import freed, freeing
 from pgwire.server import Server, ServerConfig
 from planner.base.errors import SqlError
+from planner.base.version import VERSION
 from txn.base.errors import DamagedFile, FileTrouble, OutOfSpace, TxnError
 from txn.base.resident import resident_bytes
 from txn.persist.regular import NotRegularFile
@@ -55,6 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="holdfast",
         description="A strictly serializable PostgreSQL-wire SQL database whose tables Apache Spark reads.",
     )
+    parser.add_argument("--version", action="version", version=f"holdfast {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="run the server", description="Run the server.")
     add_arguments(serve)

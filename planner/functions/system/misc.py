@@ -24,6 +24,7 @@ from pgwire.release import mind_long
 from planner.base.errors import SqlError
 from planner.base.large import concatenated, joined
 from planner.base.quoting import for_reader, printed
+from planner.base.version import VERSION
 from planner.facts import BOOL, BPCHAR, facts
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
@@ -254,7 +255,7 @@ def _column_size(value: Any, types: tuple[int, ...]) -> int:
 def version(session: EvalSession) -> str:
     """SQL's ``version``: PostgreSQL's shape, so that clients read the number."""
     number = session.setting("server_version").split(" ")[0]
-    return f"PostgreSQL {number} on Holdfast, a strictly serializable database, 64-bit"
+    return f"PostgreSQL {number} on Holdfast {VERSION}, a strictly serializable database, 64-bit"
 
 
 def bucket_of(value: Any, thresholds: tuple[Any, ...], types: tuple[int, ...]) -> int:
