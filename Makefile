@@ -167,6 +167,7 @@ docs: $(STAMP)
 	$(BIN)/python tools/gen_builtins_doc.py
 	$(BIN)/python tools/gen_settings_doc.py
 	$(BIN)/python tools/gen_pictures.py
+	$(BIN)/python tools/gen_evidence_doc.py
 
 # mypy needs one processor, and a minute where nothing is cached: beside the tests
 check: lint imports

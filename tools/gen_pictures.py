@@ -1,6 +1,6 @@
-"""Draw docs/pictures from the tables of docs/evidence/performance.md and docs/guide/spark.md; ``--check`` only tells whether they are current.
+"""Draw docs/pictures from docs/evidence/bench.json and the tables of docs/guide/spark.md; ``--check`` only tells whether they are current.
 
-    postgresql.svg    ratios to PostgreSQL: the table "Figures", a bar each on a logarithmic axis
+    postgresql.svg    ratios to PostgreSQL: a bar each on a logarithmic axis
     tpch.svg          TPC-H's 22 queries on Spark, times of plain Spark's
 
 A bar to the right of 1x is good in the first and bad in the second; the good side is the accented one in both.
@@ -8,10 +8,11 @@ A bar to the right of 1x is good in the first and bad in the second; the good si
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -92,14 +93,14 @@ def cells(line: str) -> list[str]:
     return [re.sub(r"[*`]", "", cell).strip() for cell in line.strip().strip("|").split("|")]
 
 
-def beside_postgresql(page: str) -> list[Bar]:
-    """Return the rows of docs/evidence/performance.md's first table whose ratio is one figure."""
+def beside_postgresql(rows: Iterable[Mapping[str, str]]) -> list[Bar]:
+    """Return the rows of docs/evidence/bench.json whose ratio is one figure."""
     found = []
-    for line in page.split("## Figures")[1].split("\n## ")[0].splitlines():
-        row = cells(line)
-        if len(row) == 5 and re.fullmatch(r"\d+\.\d+x", row[3]):
-            budget = re.match(r"(\d+(?:\.\d+)?)x", row[4])
-            found.append(Bar(row[0], float(row[3][:-1]), float(budget[1]) if budget else None))
+    for row in rows:
+        if re.fullmatch(r"\d+\.\d+x", row["ratio"]):
+            budget = re.match(r"(\d+(?:\.\d+)?)x", row["budget"])
+            label = re.sub(r"[*`]", "", row["what"])
+            found.append(Bar(label, float(row["ratio"][:-1]), float(budget[1]) if budget else None))
     return found
 
 
@@ -117,7 +118,7 @@ def beside_spark(page: str) -> list[Bar]:
 
 def pictures() -> dict[str, str]:
     """Return each file's name and content."""
-    ours = beside_postgresql((DOCS / "evidence" / "performance.md").read_text("utf-8"))
+    ours = beside_postgresql(json.loads((DOCS / "evidence" / "bench.json").read_text("utf-8"))["rows"])
     spark = beside_spark((DOCS / "guide" / "spark.md").read_text("utf-8"))
     return {
         "postgresql.svg": chart(

@@ -5,7 +5,8 @@ it, lines that are too long are printed, and the process ends with 1 where there
 
     paragraph, list item     filled; no line is broken within a code span, and none begins with what Markdown takes for a mark
     table, heading, HTML     a row is one line whatever its length; not looked at
-    fenced code              never touched; --check tells of lines that are too long
+    fenced code              never touched; --check tells of lines that are too long, but of transcripts (``psql``), which
+                             are what the server prints
     GENERATED                pages that tools write; not looked at
 
 Filling twice changes nothing more, and what the page shows stays the same: only blanks and line ends are exchanged.
@@ -23,7 +24,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 120
 GENERATED = frozenset(
-    {"docs/reference/builtins.md", "docs/reference/settings.md", "docs/evidence/hostile.md"}
+    {
+        "docs/evidence/hostile.md",
+        "docs/evidence/index.md",
+        "docs/evidence/instructions.md",
+        "docs/evidence/proofs.md",
+        "docs/evidence/speed.md",
+        "docs/reference/builtins.md",
+        "docs/reference/settings.md",
+    }
 )
 
 _FENCE = re.compile(r"^\s*(```|~~~)")
@@ -115,14 +124,15 @@ def long_lines(text: str) -> Iterator[int]:
     for block in blocks(text):
         for line in block.lines:
             number += 1
-            if len(line) > WIDTH and (block.code or not _ALONE.match(line)):
+            transcript = block.code and block.lines[0].startswith("```psql")
+            if len(line) > WIDTH and not transcript and (block.code or not _ALONE.match(line)):
                 yield number
 
 
 def pages() -> list[Path]:
     """Return the pages that people write."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md", ":!sqllogictest", ":!CHANGELOG.md"],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md", ":!sqllogictest"],
         cwd=ROOT, check=True, capture_output=True, text=True,
     )  # fmt: skip
     return [

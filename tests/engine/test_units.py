@@ -90,7 +90,7 @@ def test_set_is_undone_by_rollback_and_set_local_by_commit() -> None:
     assert told == [("application_name", v) for v in ("a", "b", "c", "b", "a", "d", "a")]
 
 
-@pytest.mark.parametrize("tool", ["gen_settings_doc", "gen_pictures"])
+@pytest.mark.parametrize("tool", ["gen_settings_doc", "gen_pictures", "gen_evidence_doc", "gen_hostile_doc"])
 def test_what_is_generated_for_the_documentation_is_current(tool: str) -> None:
     path = Path(__file__).resolve().parents[2] / "tools" / f"{tool}.py"
     assert subprocess.run([sys.executable, str(path), "--check"], check=False).returncode == 0
