@@ -27,6 +27,7 @@ from planner.base.errors import SqlError, not_supported
 
 # these register binders of AST classes
 from planner.bind.change import with_items as changes
+from planner.bind.change.current_of import for_cursor
 from planner.bind.context import BindContext, RowSecurity, WithStep, make_context
 from planner.bind.define.table.generated import generated_from, generations
 from planner.bind.expression import columns, compare, funcs, sublinks
@@ -101,8 +102,6 @@ def bind_statement(
     try:
         bound = bind_node(context, statement)
         if keeps:
-            from planner.bind.change.current_of import for_cursor
-
             bound = for_cursor(context, bound)
         return envelope(statement, text, context, bound)
     except RecursionError:

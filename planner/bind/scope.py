@@ -48,6 +48,7 @@ from planner.query import (
     Written,
 )
 from planner.query.rewrite import shift_levels
+from planner.query.walk import children, walk
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -221,8 +222,6 @@ class Scope:
 
     def use_all(self, expr: Expr) -> None:
         """Note every Var of this level in ``expr``."""
-        from planner.query.walk import walk
-
         for node in walk(expr):
             if isinstance(node, Var) and node.level == 0:
                 self.use(node.range, node.attnum)
@@ -540,8 +539,6 @@ def missing_table(scope: Scope, schema: str, name: str, span: Span | None) -> Sq
 
 def window_call_in(expr: Expr) -> WindowFunc | None:
     """Return the first window function of an expression, if any; those of its sub-selects are not its own."""
-    from planner.query.walk import children
-
     stack: list[object] = [expr]
     while stack:
         node = stack.pop()

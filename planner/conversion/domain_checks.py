@@ -17,6 +17,8 @@ from typing import Any
 from planner.base.errors import SqlError
 from planner.catalog import Catalog, TypeDef
 from planner.functions.session import EvalSession
+from planner.functions.system.names import type_name
+from planner.query import DOMAIN_VALUE
 from planner.types.domains import is_domain, names_domain
 from planner.types.facts import element_of, format_type
 
@@ -127,8 +129,6 @@ def _of_domain(catalog: Catalog, oid: int) -> Demand | None:
 
 def _shown(oid: int, session: EvalSession | None) -> str:
     """Return what messages call a domain: with its schema where the search path does not find it."""
-    from planner.functions.system.names import type_name
-
     return format_type(oid) if session is None else str(type_name(session, oid, None))
 
 
@@ -139,7 +139,6 @@ def check_function(catalog: Catalog, made: TypeDef, sql: str) -> Callable[[Any, 
     """
     from planner.bind.define.domain import stored_check
     from planner.evaluate import Env, Layout, Shared, compile_expr
-    from planner.query import DOMAIN_VALUE
 
     called: set[int] = set()
     function = compile_expr(stored_check(catalog, made, sql, called), Layout(columns={(0, DOMAIN_VALUE): 0}))

@@ -35,6 +35,7 @@ from planner.deparse.expr import (
 )
 from planner.deparse.query import print_query
 from planner.indexing.opclass_extensions import HSTORE_CLASS, TRIGRAM_CLASS, TRIGRAM_EXTENSION
+from planner.parse import parse_expression
 from planner.query import (
     CoalesceExpr,
     CurrentSetting,
@@ -380,7 +381,6 @@ def over_table(sql: str, table: RelationDef, *, pretty: bool, reader: Reader) ->
     """Return a stored expression over a table's columns as text, and bound."""
     from planner.bind.expression.expr import bind_clause
     from planner.bind.stored import EMPTY_CATALOG, stored_context, table_scope
-    from planner.parse import parse_expression
 
     context = stored_context(reader.catalog or EMPTY_CATALOG, sql)
     expr = bind_clause(table_scope(context, table), parse_expression(sql), "INDEX")

@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.registry import text_output
+from pgwire.codecs.settings import DEFAULT
 from planner.facts import BOOL, INT4, facts
 from planner.query import (
     Aggregate,
@@ -499,8 +501,6 @@ def _constant(expr: Const) -> str:
         return "true" if expr.value else "false"
     if expr.type.oid == INT4:
         return str(expr.value)
-    from pgwire.codecs.registry import text_output
-    from pgwire.codecs.settings import DEFAULT
 
     try:
         text = text_output(expr.type.oid, expr.value, DEFAULT)

@@ -41,6 +41,7 @@ from planner.evaluate.runtime import (
 from planner.evaluate.unit import NODES, Unit, value_function
 from planner.facts import HSTORE, INT4, JSONB, OID, RECORD, facts
 from planner.functions.inline import simple_equality, simple_inequality
+from planner.functions.values.casts import current_value, io_cast, typmod_cast
 from planner.functions.values.reg import REG_TYPES
 from planner.query import (
     ArrayAssign,
@@ -149,8 +150,6 @@ def _relabel(unit: Unit, expr: RelabelType, depth: int) -> str:
 
 def _via_io(unit: Unit, expr: CoerceViaIO, depth: int) -> str:
     """A cast through text."""
-    from planner.functions.values.casts import io_cast
-
     null, names = unit.operands((expr.arg,), depth)
     function = unit.name(io_cast(expr.arg.type.oid, expr.type.oid), "io")
     source = unit.watched(f"{function}({names[0]}, e.session)", expr.type.oid)
@@ -159,8 +158,6 @@ def _via_io(unit: Unit, expr: CoerceViaIO, depth: int) -> str:
 
 def _typmod(unit: Unit, expr: CoerceTypmod, depth: int) -> str:
     """A length or precision coercion."""
-    from planner.functions.values.casts import typmod_cast
-
     null, names = unit.operands((expr.arg,), depth)
     function = unit.name(typmod_cast(expr.type.oid, expr.type.typmod, expr.explicit), "tm")
     source = unit.watched(f"{function}({names[0]})", expr.type.oid)
@@ -472,8 +469,6 @@ def _array_assign(unit: Unit, expr: ArrayAssign, depth: int) -> str:
 
 def _setting(unit: Unit, expr: CurrentSetting, depth: int) -> str:
     """CURRENT_USER and its kin."""
-    from planner.functions.values.casts import current_value
-
     return f"{unit.name(current_value(expr.what, expr.type.typmod), 'cur')}(e.session)"
 
 

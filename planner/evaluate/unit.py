@@ -51,6 +51,7 @@ from planner.query import (
     Var,
 )
 from planner.query.rewrite import shift_levels
+from planner.types import SqlType
 
 _WAITING = (
     "pg_sleep",
@@ -483,7 +484,6 @@ class Unit:
         template = inline_templates().get(proc)
         if template is not None:
             return f"({template.format(left, right, t=self.temp())})"
-        from planner.types import SqlType
 
         args = (Param(type=SqlType(left_type), number=1), Param(type=SqlType(right_type), number=2))
         _, function, needs_session = self.form(proc, args, False, None)

@@ -17,8 +17,23 @@ from typing import TYPE_CHECKING
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.settings import CodecSettings
 from planner.base.errors import SqlError, not_supported
+from planner.bind.define.domain import stored_check
+from planner.bind.define.table.partition import key_definition, shown_condition
+from planner.bind.expression.expr import bind_clause
+from planner.bind.query.select import bind_view
+from planner.bind.scope import Scope
+from planner.bind.stored import coerce_default, stored_context, table_scope
 from planner.catalog import ConstraintDef, IndexDef, RelationDef, TypeDef
 from planner.catalog.relation_kinds import BY_QUERY
+from planner.conversion.resolve import default_arguments
+from planner.deparse import (
+    Reader,
+    check_definition,
+    deparse_expr,
+    deparse_query,
+    index_definition,
+    index_key_text,
+)
 from planner.deparse.expr import depends_on_styles
 from planner.facts import FLOAT8, ProcFact, facts, rows
 from planner.functions.registry import REGISTRY
@@ -26,6 +41,9 @@ from planner.functions.session import EvalSession
 from planner.functions.system.names import opclass_is_visible, qualifier, relation_visible, type_name
 from planner.functions.values.reg import find_relation, quote_ident
 from planner.information.named_constants import as_literals_are, for_reader, names_for_reader
+from planner.parse import parse_expression
+from planner.partitions.bounds import bound_text
+from planner.query import Const
 from planner.types.facts import format_type
 
 if TYPE_CHECKING:
@@ -67,8 +85,6 @@ _TEXTS = _Texts()
 
 def shown_expression(session: EvalSession, sql: str, relation: RelationDef, *, pretty: bool = False) -> str:
     """Return a stored expression over ``relation``'s columns as a reader sees it, relations apart."""
-    from planner.deparse import deparse_expr
-
     names_others = _TYPE_BY_OID in sql or _SUB_SELECT.search(sql) is not None
     if depends_on_styles(sql, session.codec_settings):
         names_others = True
@@ -109,8 +125,6 @@ def shown_settings(session: EvalSession) -> CodecSettings:
 
 def reader_of(session: EvalSession) -> Reader:
     """Return the session as the reader of definitions."""
-    from planner.deparse import Reader
-
     return Reader(
         shown_settings(session), type_namer(session), function_namer(session), session.catalog, opclass_namer(session)
     )  # fmt: skip
@@ -144,10 +158,6 @@ def function_namer(session: EvalSession) -> FunctionNamer:
 
 
 def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
-    from planner.bind.expression.expr import bind_clause
-    from planner.bind.stored import coerce_default, stored_context, table_scope
-    from planner.parse import parse_expression
-
     context = stored_context(session.catalog, sql)
     clause = "POLICY" if _SUB_SELECT.search(sql) else "CHECK"
     expr = bind_clause(table_scope(context, relation), parse_expression(sql), clause)
@@ -184,8 +194,6 @@ def _lists(relation: RelationDef) -> Iterator[Sequence[str]]:
 
 def _shown_bound(session: EvalSession, partition: RelationDef) -> str | None:
     """Return a partition's bound as the reader's settings show it; None where its table is none, or no more."""
-    from planner.partitions.bounds import bound_text
-
     parent = session.catalog.relation_by_oid(partition.partition_of)
     if partition.bound is None or parent is None or parent.partition_key is None:
         return None
@@ -207,7 +215,6 @@ def partition_key_definitions(session: EvalSession) -> Callable[[int], str | Non
         relation = find(oid)
         if relation is None or relation.partition_key is None:
             return None  # as for nearly all: an import, even one done before, takes longer than the question
-        from planner.bind.define.table.partition import key_definition
 
         return for_reader(session, key_definition(relation, catalog, reader_of(session)))
 
@@ -216,8 +223,6 @@ def partition_key_definitions(session: EvalSession) -> Callable[[int], str | Non
 
 def partition_constraint_definition(session: EvalSession, oid: int) -> str | None:
     """SQL's ``pg_get_partition_constraintdef``; NULL for what is no partition, or has no condition."""
-    from planner.bind.define.table.partition import shown_condition
-
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
         return None
@@ -241,9 +246,6 @@ def domain_constraint_text(
     session: EvalSession, made: TypeDef, constraint: ConstraintDef, *, pretty: bool
 ) -> str:
     """Return the definition of a domain's CHECK."""
-    from planner.bind.define.domain import stored_check
-    from planner.deparse import check_definition, deparse_expr
-
     expr = stored_check(session.catalog, made, constraint.check_sql, plain=False)
     shown = deparse_expr(
         expr, pretty=pretty, settings=shown_settings(session), type_name=type_namer(session),
@@ -254,12 +256,6 @@ def domain_constraint_text(
 
 def shown_value(session: EvalSession, sql: str) -> str:
     """Return the stored default of a domain as a reader sees it: a text of the catalog, whose literals are standard ones."""
-    from planner.bind.expression.expr import bind_clause
-    from planner.bind.scope import Scope
-    from planner.bind.stored import stored_context
-    from planner.deparse import deparse_expr
-    from planner.parse import parse_expression
-
     expr = bind_clause(Scope(context=stored_context(session.catalog, sql)), parse_expression(sql), "DEFAULT")
     shown = deparse_expr(
         expr,
@@ -335,8 +331,6 @@ def find_index(session: EvalSession, oid: int) -> tuple[RelationDef, IndexDef] |
 
 def whole_index_definition(session: EvalSession, oid: int) -> str | None:
     """SQL's ``pg_get_indexdef(oid)``: the table always with its schema; NULL for an unknown oid."""
-    from planner.deparse import index_definition
-
     found = find_index(session, oid)
     if found is None:
         return None
@@ -345,8 +339,6 @@ def whole_index_definition(session: EvalSession, oid: int) -> str | None:
 
 def index_definition_part(session: EvalSession, oid: int, position: int, pretty: bool) -> str | None:
     """SQL's ``pg_get_indexdef(oid, column, pretty)``: one column's definition, or all when ``column`` is 0."""
-    from planner.deparse import index_definition, index_key_text
-
     found = find_index(session, oid)
     if found is None:
         return None
@@ -373,10 +365,6 @@ _RULE_NAMES = ("old", "new")  # the rows before and after, in the rule that Post
 
 def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str | None:
     """Return a view's query as the reader's search path shows it; NULL for what is no stored view."""
-    from planner.bind.query.select import bind_view
-    from planner.bind.stored import stored_context
-    from planner.deparse import deparse_query
-
     if view.kind not in BY_QUERY or not view.view_sql:
         return None
     # which names need their schema depends on the search path and on the names there are; lists of columns follow what is read
@@ -445,17 +433,12 @@ _MODES = {"i": "", "o": "OUT ", "b": "INOUT ", "v": "VARIADIC "}
 
 def _default(value: Expr) -> str:
     """Return a default's text; those of float8 were written as decimals."""
-    from planner.deparse import deparse_expr
-    from planner.query import Const
-
     if isinstance(value, Const) and value.type.oid == FLOAT8:
         return str(value.value)
     return deparse_expr(value)
 
 
 def _arguments(proc: ProcFact, *, defaults: bool) -> str:
-    from planner.conversion.resolve import default_arguments
-
     types = proc.all_arg_types or proc.arg_types
     modes = proc.arg_modes or ("i",) * len(types)
     names = proc.arg_names or ("",) * len(types)
@@ -513,8 +496,6 @@ def function_result(oid: int) -> str | None:
 
 def function_argument_default(oid: int, position: int) -> str | None:
     """SQL's ``pg_get_function_arg_default``: the default of an input argument counted from 1, or NULL."""
-    from planner.conversion.resolve import default_arguments
-
     proc = facts().procs.get(oid)
     if proc is None:
         return None

@@ -20,6 +20,7 @@ from planner.catalog.extensions import PLPGSQL, TEMPLATES
 from planner.catalog.foreign import FOREIGN_WORDS, PG_USER_MAPPING, MappingDef, ServerDef
 from planner.catalog.opclasses import PG_OPCLASS, PG_OPFAMILY, FamilyMember, OperatorFamilyDef
 from planner.catalog.relation_kinds import DESCRIBED
+from planner.conversion.collations import shown_collation
 from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
@@ -31,6 +32,8 @@ from planner.functions.system.names import (
 )
 from planner.functions.values.reg import quote_ident, search_object_name
 from planner.indexing.opclass_extensions import extension_classes
+from planner.information.functions import constructor_name, shown_function
+from planner.information.statistics import statistics_name
 from planner.textsearch.names import SEARCH_NAMES, by_oid
 from planner.types.facts import format_type
 
@@ -189,8 +192,6 @@ def _type(session: EvalSession, oid: int) -> str | None:
 
 
 def _function(session: EvalSession, oid: int) -> str | None:
-    from planner.information.functions import constructor_name, shown_function
-
     function = session.catalog.function_by_oid(oid)
     if function is not None:
         return f"function {shown_function(session, function)}"
@@ -327,8 +328,6 @@ def _conversion(session: EvalSession, oid: int) -> str | None:
 
 
 def _collation(session: EvalSession, oid: int) -> str | None:
-    from planner.conversion.collations import shown_collation
-
     if session.catalog.collation_by_oid(oid) is None:
         return _own("collation", "collations", "collname")(session, oid)
     return f"collation {shown_collation(oid, session.catalog, session.search_path)}"
@@ -340,8 +339,6 @@ def _text_search(named_by: int, session: EvalSession, oid: int) -> str | None:
 
 
 def _statistics(session: EvalSession, oid: int) -> str | None:
-    from planner.information.statistics import statistics_name
-
     found = session.catalog.statistics_by_oid(oid)
     return None if found is None else f"statistics object {statistics_name(session, found[1])}"
 

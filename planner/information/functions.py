@@ -14,8 +14,12 @@ from dataclasses import replace
 from typing import Final
 
 from planner.base.errors import SqlError
+from planner.bind.define.functions import body_statements, deparse_kept
+from planner.bind.expression.calls import default_values
 from planner.catalog import FunctionDef
+from planner.conversion.collations import shown_collation
 from planner.conversion.polymorphic import POLYMORPHIC, takes_unknown
+from planner.deparse import deparse_expr
 from planner.deparse.expr import quote_literal
 from planner.facts import UNKNOWN, facts
 from planner.functions.registry import REGISTRY
@@ -24,6 +28,7 @@ from planner.functions.system.names import qualifier, shown_schema, type_name
 from planner.functions.values.reg import quote_ident, search_object_name
 from planner.information import definitions as built_in
 from planner.information.named_constants import as_literals_are, for_reader
+from planner.query import Select
 from planner.textsearch import names as search_names
 from planner.types import SqlType
 
@@ -93,8 +98,6 @@ def namer(session: EvalSession) -> built_in.FunctionNamer:
         if function is not None:
             return called_function(session, function)
         if session.catalog.collation_by_oid(oid) is not None:
-            from planner.conversion.collations import shown_collation
-
             return str(shown_collation(oid, session.catalog, session.search_path))
         search = session.catalog.text_search_by_oid(oid)
         if schema == search_names.PG_CATALOG:
@@ -114,9 +117,6 @@ def _type(session: EvalSession, oid: int) -> str:
 
 def _default(session: EvalSession, function: FunctionDef, number: int) -> str:
     """Return the text of default ``number`` for the reader."""
-    from planner.bind.expression.calls import default_values
-    from planner.deparse import deparse_expr
-
     value = default_values(function, session.catalog)[number]
     declared = function.inputs[len(function.inputs) - len(function.defaults) + number]
     if value.type.oid == UNKNOWN and declared in POLYMORPHIC and not takes_unknown(declared):
@@ -200,10 +200,6 @@ def function_argument_default(session: EvalSession, oid: int, position: int) -> 
 
 def function_body(session: EvalSession, oid: int) -> str | None:
     """SQL's ``pg_get_function_sqlbody``: RETURN or BEGIN ATOMIC; NULL for a body that is a text."""
-    from planner.bind.define.functions import body_statements, deparse_kept
-    from planner.deparse import deparse_expr
-    from planner.query import Select
-
     function = session.catalog.function_by_oid(oid)
     if function is None or function.source or not (function.body_sql or function.path):
         return None

@@ -14,6 +14,7 @@ from pgwire.codecs.invalid import quoting
 from pgwire.codecs.network import address_of
 from pgwire.long.arrays import holds
 from planner.base.errors import SqlError, not_supported
+from planner.bind.change.updatable import updatable_columns
 from planner.catalog import RelationDef, extensions
 from planner.catalog.acl import inherited
 from planner.catalog.relation_kinds import FILED, TABLES
@@ -197,8 +198,6 @@ def is_updatable(session: EvalSession, oid: int, triggers: bool, attnum: int = 0
 
     ``attnum``: count INSERT and UPDATE of a view only where this column can be given a value, 0: where any can.
     """
-    from planner.bind.change.updatable import updatable_columns
-
     relation = session.catalog.relation_by_oid(oid)
     if relation is None or relation.kind != "v" or relation.virtual:
         return INSERT_UPDATE_DELETE if _updatable(relation) else 0

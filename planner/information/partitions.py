@@ -10,8 +10,11 @@ from typing import Any
 
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef
+from planner.conversion.casts import is_binary_coercible
+from planner.evaluate.calls import SpreadTypes
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
+from planner.partitions.bounds import divided
 from planner.types.facts import format_type
 
 
@@ -89,10 +92,6 @@ def satisfies_hash(
     types: tuple[int, ...],
 ) -> bool:
     """SQL's ``satisfies_hash_partition``. Raises SqlError 22023; XX000 for what is no relation."""
-    from planner.conversion.casts import is_binary_coercible
-    from planner.evaluate.calls import SpreadTypes
-    from planner.partitions.bounds import divided
-
     if oid is None or modulus is None or remainder is None:
         return False
     relation = session.catalog.relation_by_oid(oid)

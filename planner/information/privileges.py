@@ -21,6 +21,8 @@ from typing import Any, Final, TypeAlias
 from pgwire.codecs.invalid import quoting
 from pgwire.long.values import fields, stripped
 from planner.base.errors import SqlError
+from planner.bind.query.select import bind_view
+from planner.bind.stored import stored_context
 from planner.catalog import RelationDef, RoleDef
 from planner.catalog.acl import DATABASE_OWNER, WORDS, AclItem, inherited, item_text, may_admit, memberships
 from planner.catalog.foreign import FOREIGN_WORDS, ServerDef, WrapperDef
@@ -366,9 +368,6 @@ def _latest_tid(session: EvalSession, relation: RelationDef, tid: int) -> int:
 
 def _with_ctid(session: EvalSession, view: RelationDef) -> RelationDef:
     """Return the relation whose ctid is a view's column of that name. Raises SqlError 42809."""
-    from planner.bind.query.select import bind_view
-    from planner.bind.stored import stored_context
-
     at = next((number for number, column in enumerate(view.live) if column.name == "ctid"), None)
     if at is None:
         raise SqlError("42809", "currtid cannot handle views with no CTID")

@@ -8,6 +8,7 @@ from typing import Any
 from planner.catalog import RelationDef
 from planner.catalog.mcv_lists import decoded
 from planner.catalog.statistics import KINDS, StatisticsDef
+from planner.deparse import expression_in_definition
 from planner.deparse.expr import quote_identifier
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
@@ -46,8 +47,6 @@ def _is_visible(session: EvalSession, oid: int) -> bool | None:
 
 def _parts(session: EvalSession, table: RelationDef, one: StatisticsDef) -> Iterator[str]:
     """Yield what statistics are over: columns, then expressions, in parentheses unless they are calls."""
-    from planner.deparse import expression_in_definition
-
     yield from (quote_identifier(table.column(attnum).name) for attnum in one.attnums)
     for sql in one.expressions:
         yield for_reader(session, expression_in_definition(sql, table, reader_of(session)))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from planner.bind.define.trigger import stored_condition
 from planner.catalog import RelationDef
 from planner.catalog.trigger import TriggerDef
+from planner.deparse.trigger import deparse_when
+from planner.deparse.trigger import trigger_definition as definition
 from planner.facts import facts
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
@@ -26,8 +29,6 @@ def trigger_text(
     session: EvalSession, table: RelationDef, trigger: TriggerDef, *, pretty: bool | None = None
 ) -> str:
     """Return CREATE TRIGGER as the reader has to write it."""
-    from planner.deparse.trigger import trigger_definition as definition
-
     when = condition_text(session, table, trigger, pretty=bool(pretty))
     referred = session.catalog.relation_by_oid(trigger.from_table)
     from_table = ""
@@ -51,9 +52,6 @@ def _named(session: EvalSession, table: RelationDef, *, short: bool) -> str:
 
 def condition_text(session: EvalSession, table: RelationDef, trigger: TriggerDef, *, pretty: bool) -> str:
     """Return a trigger's condition as it prints, "" for none."""
-    from planner.bind.define.trigger import stored_condition
-    from planner.deparse.trigger import deparse_when
-
     expr = stored_condition(trigger, table, session.catalog)
     if expr is None:
         return ""

@@ -19,6 +19,7 @@ from planner.parse import parse_expression
 from planner.plpgsql import tree
 from planner.plpgsql.conditions import OTHERS, condition_states, is_sqlstate
 from planner.plpgsql.declarations import REFCURSOR, Declarations, Header, Types
+from planner.plpgsql.simple import read
 from planner.plpgsql.stream import Token
 from planner.plpgsql.tree import Piece
 from planner.types import SqlType
@@ -435,8 +436,6 @@ class Parser(Compound):
 
     def simple(self) -> list[tree.Statement]:
         """See ``planner.plpgsql.simple``."""
-        from planner.plpgsql.simple import read
-
         return read(self)
 
     def _parameters(self) -> tuple[list[int], list[int]]:

@@ -22,6 +22,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.users.composite import pack_row, record_of
 from planner.facts import BIT, BPCHAR, INTERVAL, facts
 from planner.functions import load
+from planner.functions.values.casts import relabelled, typmod_cast
 from planner.query import (
     CoerceTypmod,
     CoerceViaIO,
@@ -123,8 +124,6 @@ def fold_node(node: Any) -> Any:
             return _call(node, constants)
     elif isinstance(node, RelabelType):
         if isinstance(node.arg, Const) and node.arg.type != node.type:
-            from planner.functions.values.casts import relabelled
-
             value = relabelled(node.arg.value, node.arg.type.oid, node.type.oid)
             return Const(type=node.type, value=value, span=node.span)
     elif isinstance(node, DecomposeRow) and isinstance(node.arg, ComposeRow):
@@ -204,7 +203,6 @@ def _call(node: FuncExpr | OpExpr, constants: Sequence[Const]) -> Expr:
 def _typmod(node: CoerceTypmod, arg: Const) -> Expr:
     if arg.value is None:
         return Const(type=node.type, value=None, span=node.span)
-    from planner.functions.values.casts import typmod_cast
 
     if node.type.typmod > MOST_PADDED and node.type.oid in (BPCHAR, BIT):
         return node

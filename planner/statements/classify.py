@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 from planner import query
 from planner import statements as st
 from planner.base.total import joined, members, total
-from planner.facts import JSON, TEXT, facts
+from planner.facts import JSON, TEXT, facts, rows
 from planner.query import (
     Const,
     FuncExpr,
@@ -214,8 +214,6 @@ def show_columns(name: str) -> tuple[OutputColumn, ...]:
 
 def setting_spelling(name: str) -> str:
     """Return a setting's own spelling (DateStyle, TimeZone); unknown ones as given."""
-    from planner.facts import rows
-
     lowered = name.lower()
     return next((row["name"] for row in rows("settings") if row["name"].lower() == lowered), name)
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from planner import ast
 from planner.base.errors import Span, SqlError, not_supported
+from planner.bind.expression.expr import bind_expr
 from planner.bind.expression.subscripts import hstore_key, jsonb_keys, subscript, subscripts_of
 from planner.bind.scope import Scope
 from planner.catalog import ColumnDef, RelationDef, RowType
@@ -292,8 +293,6 @@ def _type_of(relation: RelationDef, target: ast.TargetColumn) -> SqlType:
 
 def bind_of_parts(scope: Scope, node: ast.OfParts) -> Expr:
     """Return the value of a column of which parts are given; what its domain demands is asked of the whole."""
-    from planner.bind.expression.expr import bind_expr
-
     made: Expr = Const(type=base_type(node.type), value=None, span=node.span)
     for part in node.parts:
         value = None if isinstance(part.value, ast.Default) else bind_expr(scope, part.value)

@@ -22,10 +22,13 @@ from pgwire.codecs.text.encodings import canonical, convertible
 from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
+from planner.bind import bind_node
 from planner.bind.change.with_items import modifies
 from planner.bind.context import BindContext
 from planner.bind.define.table.options import boolean_option, option_text, redundant
 from planner.bind.expression.expr import bind_clause
+from planner.bind.query.select import bind_query
+from planner.bind.session.subscribe import bind_subscribe
 from planner.bind.stored import column_default, table_scope
 from planner.bind.stored.runnable import runnable_now
 from planner.catalog import ColumnDef, RelationDef
@@ -109,8 +112,6 @@ def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
 
 
 def _query(context: BindContext, node: ast.Copy) -> st.Copy:
-    from planner.bind.query.select import bind_query
-
     if isinstance(node.query, ast.Subscribe):
         return _subscribe(context, node, node.query)
     query: QueryExpr
@@ -137,8 +138,6 @@ def _query(context: BindContext, node: ast.Copy) -> st.Copy:
 
 def _change(context: BindContext, node: ast.Copy) -> st.Copy:
     """Bind COPY of what RETURNING gives, or of a query whose WITH changes data."""
-    from planner.bind import bind_node
-
     if isinstance(node.query, ast.Merge):
         raise SqlError("0A000", "MERGE not supported in COPY")
     assert node.query is not None
@@ -160,8 +159,6 @@ def _change(context: BindContext, node: ast.Copy) -> st.Copy:
 
 
 def _subscribe(context: BindContext, node: ast.Copy, inner: ast.Subscribe) -> st.Copy:
-    from planner.bind.session.subscribe import bind_subscribe
-
     if node.filename is not None:
         raise not_supported("COPY of a subscription to a file", span=node.span)
     bound = bind_subscribe(context, inner)

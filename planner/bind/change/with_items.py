@@ -20,6 +20,7 @@ from planner import query as q
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
 from planner.bind.context import BindContext, WithStep
+from planner.bind.query.select import bind_query
 from planner.bind.query.with_ import QUERIES, named_columns, ordered_items, references
 from planner.query.walk import walk
 
@@ -131,7 +132,6 @@ def _step(
 ) -> tuple[st.QueryStatement | q.Insert | q.Update | q.Delete, tuple[q.OutputColumn, ...] | None]:
     """Bind one step; returns it and the columns of its rows, None where it has none."""
     from planner.bind.change.dml import bind_delete, bind_insert, bind_update
-    from planner.bind.query.select import bind_query
 
     match item.query:
         case ast.Insert():

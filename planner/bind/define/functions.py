@@ -41,6 +41,7 @@ from planner.deparse import deparse_change, deparse_expr, deparse_query
 from planner.facts import ANYENUM, RECORD, TRIGGER, UNKNOWN, VOID, facts
 from planner.information.definitions import entry_points
 from planner.parse import parse, parse_expression
+from planner.plpgsql.check import check_routine
 from planner.query import Const, Expr, Insert, KeptChange, OutputColumn, QueryExpr
 from planner.query.location import location
 from planner.query.walk import walk
@@ -449,8 +450,6 @@ def check_source(
     if function.internal:
         return ()
     if function.language == "plpgsql":
-        from planner.plpgsql.check import check_routine  # which binds
-
         return check_routine(function, catalog, search_path, settings, source_at)
     try:
         if any(oid in POLYMORPHIC for oid in function.types):

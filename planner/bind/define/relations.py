@@ -19,6 +19,7 @@ from planner.bind.context import BindContext
 from planner.bind.define.table.options import check_storage_options, option_text
 from planner.bind.define.table.table_parts import creation_schema, persistence_of
 from planner.bind.define.types import bind_drop_type
+from planner.bind.query.select import bind_query
 from planner.bind.session.utility import owner_name
 from planner.bind.stored import stored_query
 from planner.catalog.relation_kinds import TRUNCATED
@@ -87,8 +88,6 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
     Raises SqlError 42601 (more names than columns), 42701, 42P16 (pseudo-types), 42P02 (parameters), 0A000 (CHECK
     OPTION).
     """
-    from planner.bind.query.select import bind_query
-
     options = view_options(node.options)
     if node.check_option:
         options["check_option"] = node.check_option

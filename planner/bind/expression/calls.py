@@ -15,8 +15,9 @@ from typing import Final
 
 from planner.base.errors import Span, SqlError
 from planner.bind.context import BindContext
+from planner.bind.expression.expr import bind_kept
 from planner.bind.scope import Scope
-from planner.bind.stored import stored_context
+from planner.bind.stored import stored_context, without_spans
 from planner.catalog import Catalog, FunctionDef, RowType
 from planner.catalog.kept import kept_with_definition
 from planner.conversion.casts import CastContext, coerce_type
@@ -202,9 +203,6 @@ def _outputs(
 
 def default_values(function: FunctionDef, catalog: Catalog) -> tuple[Expr, ...]:
     """Return the default values of a function's last inputs, of their types."""
-    from planner.bind.expression.expr import bind_kept
-    from planner.bind.stored import without_spans
-
     if not function.defaults:
         return ()
     found: list[Expr] = []

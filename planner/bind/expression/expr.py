@@ -18,12 +18,14 @@ from typing import Any
 
 from pgwire.codecs.domain import VECTORS
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.registry import text_input
 from pgwire.codecs.settings import STORED_TEXT
 from pgwire.give_way import give_way, paced
 from pgwire.long.values import PIECE, cut, filled, run_end
 from planner import ast
 from planner.base.errors import Span, SqlError, not_supported
 from planner.base.large import foresee
+from planner.bind.define.collation import find_collation
 from planner.bind.scope import Scope
 from planner.conversion.casts import CastContext, coerce, coerce_to_boolean, try_coerce
 from planner.conversion.collations import COLLATIONS, expr_collation, type_collation
@@ -139,7 +141,6 @@ def _constant(scope: Scope, node: ast.Constant) -> Expr:
             return Const(type=_INT4, value=number, span=node.span)
         if -(2**63) <= number < 2**63:
             return Const(type=SqlType(INT8), value=number, span=node.span)
-    from pgwire.codecs.registry import text_input
 
     try:
         decimal = text_input(NUMERIC, text, -1, scope.context.env.settings)
@@ -418,7 +419,6 @@ def _collate(scope: Scope, node: ast.Collate) -> Expr:
             f"collations are not supported by type {format_type(arg.type.oid)}",
             span=node.span,
         )
-    from planner.bind.define.collation import find_collation
 
     collation = find_collation(scope.context, node.name, node.span)
     if arg.type.oid == UNKNOWN:

@@ -24,6 +24,7 @@ from planner.bind.expression.clauses import (
 )
 from planner.bind.expression.columns import is_row, row_columns, select_field
 from planner.bind.expression.expr import bind_boolean, bind_clause, bind_expr, register
+from planner.bind.query.sortgroup import sort_operators
 from planner.bind.query.window import use_window
 from planner.bind.scope import Scope, window_call_in
 from planner.catalog.rights import RESTRICTED, restricted_functions
@@ -37,6 +38,7 @@ from planner.facts import ANY, INT4, RECORD, TEXT, UNKNOWN, VOID, ProcFact, fact
 from planner.functions.system.large_objects import CHANGING
 from planner.query import (
     Aggregate,
+    Const,
     Expr,
     FuncExpr,
     GroupingFunc,
@@ -261,7 +263,6 @@ def _settled(scope: Scope, proc: ProcFact, args: tuple[Expr, ...]) -> tuple[Expr
     """Literals whose type nothing decided are text, except where the function asks for their type."""
     if not any(arg.type.oid == UNKNOWN for arg in args) or proc.name in ("pg_typeof", "pg_collation_for"):
         return args
-    from planner.query import Const
 
     def settled(arg: Expr) -> Expr:
         if arg.type.oid != UNKNOWN or not isinstance(arg, Const):
@@ -467,8 +468,6 @@ def _stripped(expr: Expr) -> Expr:
 
 def sort_by(scope: Scope, expr: Expr, item: ast.SortItem, span: Span | None) -> SortBy:
     """Return the ordering of a bound expression by an ORDER BY item. Raises 42883, 42809."""
-    from planner.bind.query.sortgroup import sort_operators
-
     descending, lt, eq = sort_operators(
         expr.type.oid, item, item.expr.span or span, scope.context.env.row_type
     )

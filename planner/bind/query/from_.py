@@ -19,7 +19,17 @@ from planner.bind.context import WithStep
 from planner.bind.expression.expr import bind_boolean
 from planner.bind.query.from_function import bind_function
 from planner.bind.query.sample import bind_sample, refused_sample
-from planner.bind.scope import Item, Mark, Origin, Scope, check_names, index_names, under_alias, written_as
+from planner.bind.scope import (
+    CteEntry,
+    Item,
+    Mark,
+    Origin,
+    Scope,
+    check_names,
+    index_names,
+    under_alias,
+    written_as,
+)
 from planner.bind.stored.readers import is_barrier
 from planner.catalog import RelationDef
 from planner.catalog.kept import kept_with_definition
@@ -251,8 +261,6 @@ def _view(scope: Scope, relation: RelationDef, node: ast.TableRef, alias: str) -
 
 
 def _cte_reference(scope: Scope, node: ast.TableRef, level: int, entry: object) -> tuple[int, Item]:
-    from planner.bind.scope import CteEntry
-
     assert isinstance(entry, CteEntry)
     entry.references += 1
     if not entry.hashable:

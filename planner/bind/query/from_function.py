@@ -17,6 +17,7 @@ from planner import ast
 from planner.base.errors import Span, SqlError
 from planner.bind.expression.columns import function_columns
 from planner.bind.expression.expr import bind_clause
+from planner.bind.expression.funcs import bind_call
 from planner.bind.expression.output_names import column_name
 from planner.bind.scope import Item, Scope, under_alias, written_as
 from planner.bind.stored.named_columns import given_type
@@ -24,6 +25,7 @@ from planner.conversion.casts import resolve_unknown
 from planner.conversion.composite import is_composite
 from planner.facts import INT8, RECORD, facts
 from planner.query import Expr, FuncExpr, FunctionRange, RangeColumn, SqlCall, Var
+from planner.query.walk import walk
 from planner.types import SqlType
 from planner.types.domains import base_oid
 
@@ -104,8 +106,6 @@ _Call = tuple[Expr, str, tuple[ast.ColumnDefinition, ...]]
 
 
 def _reads_outside(calls: Sequence[_Call]) -> bool:
-    from planner.query.walk import walk
-
     return any(
         isinstance(found, Var) and found.level == 0 and found.range >= 0
         for expr, _, _ in calls
@@ -114,8 +114,6 @@ def _reads_outside(calls: Sequence[_Call]) -> bool:
 
 
 def _calls(scope: Scope, node: ast.FunctionRef) -> list[_Call]:
-    from planner.bind.expression.funcs import bind_call
-
     calls: list[_Call] = []
     for call, definitions in node.functions:
         name = column_name(call)

@@ -23,7 +23,8 @@ from planner.bind.expression.expr import bind_clause
 from planner.bind.scope import Scope, window_call_in
 from planner.conversion.casts import CastContext, coerce_type
 from planner.conversion.composite import FindRow
-from planner.conversion.order import default_equality, default_less, operator_strategies
+from planner.conversion.order import default_equality, default_less, family_operator, operator_strategies
+from planner.conversion.resolve import resolve_operator
 from planner.facts import TEXT, UNKNOWN
 from planner.query import (
     Expr,
@@ -67,9 +68,6 @@ def sort_operators(oid: int, item: ast.SortItem, span: Span | None, find: FindRo
 
 
 def _using(oid: int, item: ast.SortItem, span: Span | None) -> tuple[bool, int, int]:
-    from planner.conversion.order import family_operator
-    from planner.conversion.resolve import resolve_operator
-
     name = item.using[-1]
     op = resolve_operator(name, oid, oid, item.span).op
     for family, strategy in operator_strategies(op.oid):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from planner import ast
 from planner.base.errors import SqlError
 from planner.bind.expression.expr import bind_clause
+from planner.bind.query.sortgroup import sort_operators
 from planner.bind.scope import Scope
 from planner.conversion.casts import CastContext, can_coerce, coerce_to_specific, coerce_type
 from planner.conversion.order import default_equality, find_less, in_range_proc, unordered_field
@@ -116,8 +117,6 @@ def _has_frame(scope: Scope, name: str) -> bool:
 
 
 def _sort_list(scope: Scope, items: Sequence[ast.SortItem], clause: str) -> tuple[SortBy, ...]:
-    from planner.bind.query.sortgroup import sort_operators
-
     keys: list[SortBy] = []
     for item in items:
         expr = bind_clause(scope, item.expr, clause)

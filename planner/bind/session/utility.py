@@ -19,12 +19,17 @@ from pgwire.release import mind_long
 from planner import ast
 from planner import statements as st
 from planner.base.errors import Span, SqlError, not_supported
+from planner.bind.change.current_of import with_keys
 from planner.bind.change.with_items import modifies
 from planner.bind.context import BindContext
 from planner.bind.define.table.options import boolean_option, check_words, option_text, redundant
 from planner.bind.define.table.table_parts import check_clusterable
 from planner.bind.expression.expr import bind_clause
+from planner.bind.query.fetched import as_fetched
+from planner.bind.query.locking import clause_name
+from planner.bind.query.select import bind_query
 from planner.bind.scope import Scope
+from planner.bind.session.subscribe import bind_cursor
 from planner.bind.stored.readers import invokes
 from planner.bind.stored.runnable import restricted_calls, runnable_now
 from planner.catalog import RelationDef
@@ -190,11 +195,6 @@ def bind_close(context: BindContext, node: ast.ClosePortal) -> st.CloseCursor:
 
 def bind_declare(context: BindContext, node: ast.DeclareCursor) -> st.DeclareCursor | st.DeclareSubscribe:
     """DECLARE CURSOR. Raises SqlError 42P11 for contradicting options."""
-    from planner.bind.change.current_of import with_keys
-    from planner.bind.query.fetched import as_fetched
-    from planner.bind.query.select import bind_query
-    from planner.bind.session.subscribe import bind_cursor
-
     if isinstance(node.query, ast.Subscribe):
         return bind_cursor(context, node, node.query)
     if node.insensitive and node.asensitive:
@@ -216,8 +216,6 @@ def bind_declare(context: BindContext, node: ast.DeclareCursor) -> st.DeclareCur
 
 def _check_locking_cursor(node: ast.DeclareCursor) -> None:
     """Raise 0A000 or 42P11 for options that a cursor whose query locks rows cannot have."""
-    from planner.bind.query.locking import clause_name
-
     if isinstance(node.query, ast.Subscribe) or not node.query.locking:
         return
     clause = clause_name(node.query.locking[0].strength)

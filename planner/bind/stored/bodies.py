@@ -20,6 +20,7 @@ from planner import ast
 from planner import query as qt
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
+from planner.bind.change.with_items import runs_in_parts
 from planner.bind.context import BindContext
 from planner.bind.expression.calls import result_row
 from planner.bind.query.select import bind_query
@@ -71,8 +72,6 @@ def bind_body(
 
     Raises SqlError 42P13 where it does not fit ``columns``, and what binding it raises.
     """
-    from planner.bind.change.with_items import runs_in_parts
-
     inner = context.for_function(function, types)
     body: list[Parsed] = []
     try:

@@ -24,7 +24,9 @@ from pgwire.release import release
 from planner.base.errors import SqlError
 from planner.base.large import foresee
 from planner.facts import ANYARRAY, BPCHAR, facts
+from planner.functions.json.values import key_text
 from planner.functions.numbers import floating, numeric
+from planner.functions.numbers.bits import bit_and, bit_or, bit_xor
 from planner.functions.numbers.integer import check8
 from planner.functions.registry import REGISTRY, AggregateState
 from planner.functions.session import EvalSession
@@ -506,8 +508,6 @@ class JsonObjectAgg:
 
 
 def _key_text(oid: int, session: EvalSession, key: Any) -> str:
-    from planner.functions.json.values import key_text
-
     return key_text(key, oid, session)
 
 
@@ -605,7 +605,6 @@ def _register() -> None:
     bits: tuple[tuple[str, Callable[[int, int], int]], ...] = (
         ("and", lambda a, b: a & b), ("or", lambda a, b: a | b), ("xor", lambda a, b: a ^ b),
     )  # fmt: skip
-    from planner.functions.numbers.bits import bit_and, bit_or, bit_xor
 
     for (name, combine), on_bits in zip(bits, (bit_and, bit_or, bit_xor), strict=True):
         for t in ("int2", "int4", "int8"):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+from pgwire.codecs.array import dimensions
 from pgwire.codecs.domain import (
     BOOL,
     DATE,
@@ -260,8 +261,6 @@ def to_json(value: Any, oid: int, session: EvalSession, *, pretty: bool = False)
 
 
 def _array(value: tuple[Any, ...], inner: int, session: EvalSession, pretty: bool) -> str:
-    from pgwire.codecs.array import dimensions
-
     depth = len(dimensions(value, inner in TUPLE_TYPES))
     return _level(value, depth, inner, session, ",\n " if pretty else ",")
 

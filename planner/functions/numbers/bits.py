@@ -11,6 +11,7 @@ from pgwire.long.values import count, cut, find, joined, mapped, repeated
 from planner.base.errors import SqlError
 from planner.base.large import concatenated, foresee
 from planner.functions.registry import REGISTRY
+from planner.functions.values.casts import apply
 
 
 def _same_length(a: str, b: str, what: str) -> None:
@@ -148,8 +149,6 @@ def set_bit(bits: str, n: int, value: int) -> str:
 
 def _length_coercion(oid: int) -> object:
     def coerce(bits: str, typmod: int, explicit: bool) -> str:
-        from planner.functions.values.casts import apply
-
         return str(apply(oid, bits, typmod, explicit))
 
     return coerce

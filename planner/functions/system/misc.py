@@ -26,11 +26,13 @@ from planner.base.large import concatenated, joined
 from planner.base.quoting import for_reader, printed
 from planner.base.version import VERSION
 from planner.facts import BOOL, BPCHAR, facts
+from planner.functions.numbers.integer import check8
+from planner.functions.numbers.numeric import add, div_trunc, mul, rounded
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
 from planner.functions.text.format_string import format_string, quote_literal
 from planner.functions.values.casts import to_text
-from planner.functions.values.compare import sort_key
+from planner.functions.values.compare import interval_length, sort_key
 from planner.functions.values.record_keys import ordered
 from planner.functions.values.reg import quote_ident
 from planner.types.facts import format_type
@@ -175,8 +177,6 @@ def pg_sleep(session: EvalSession, seconds: float) -> str:
 
 def pg_sleep_for(session: EvalSession, interval: tuple[int, int, int]) -> str:
     """SQL's ``pg_sleep_for``: waits for an interval."""
-    from planner.functions.values.compare import interval_length
-
     return pg_sleep(session, interval_length(interval) / 1e6)
 
 
@@ -203,8 +203,6 @@ def size_pretty(size: int) -> str:
 
 def numeric_pretty(value: Decimal) -> str:
     """SQL's ``pg_size_pretty`` of a numeric, which may have any number of digits."""
-    from planner.functions.numbers.numeric import add, div_trunc
-
     if value.is_finite() and abs(value) < 1 << 100:
         return size_pretty(int(value))
     if value.is_finite():
@@ -225,8 +223,6 @@ def size_bytes(text: str) -> int:
             "22023", quoting("invalid size: ", text), detail=f'Invalid size unit: "{m.group(2)}".',
             hint='Valid units are "bytes", "kB", "MB", "GB", "TB", and "PB".',
         )  # fmt: skip
-    from planner.functions.numbers.integer import check8
-    from planner.functions.numbers.numeric import mul, rounded
 
     return check8(int(rounded(mul(Decimal(m.group(1)), Decimal(1024 ** powers[unit])), 0)))
 

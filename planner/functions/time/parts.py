@@ -27,6 +27,7 @@ from pgwire.codecs.time.calendar import (
     is_infinite,
     month_days,
 )
+from pgwire.codecs.time.fields import Bad, offset_seconds
 from pgwire.codecs.time.interval import show_postgres
 from planner.base.errors import SqlError
 from planner.functions.registry import REGISTRY
@@ -255,8 +256,6 @@ def _make_timestamptz(session: EvalSession, *parts: Any) -> int:
                 hint='Numeric time zones must have "-" or "+" as first character.',
             )
         if name[:1] in "+-" and len(name) > 1:
-            from pgwire.codecs.time.fields import Bad, offset_seconds
-
             try:
                 return us - offset_seconds(name) * US_PER_SECOND
             except Bad as bad:

@@ -14,6 +14,7 @@ from pgwire.bounded import bounded
 from pgwire.codecs import registry as codecs
 from pgwire.codecs import typmod as typmods
 from pgwire.codecs.domain import BIT, VECTORS
+from pgwire.codecs.settings import DEFAULT
 from planner.base.errors import SqlError, not_supported
 from planner.base.large import foresee
 from planner.facts import (
@@ -94,8 +95,6 @@ def relabelled(value: Any, source: int, target: int) -> Any:
 
 def settings(session: EvalSession | None) -> Any:
     """Return the session's codec settings, PostgreSQL's defaults without a session."""
-    from pgwire.codecs.settings import DEFAULT
-
     return session.codec_settings if session is not None else DEFAULT
 
 

@@ -24,6 +24,9 @@ from planner.base.identifiers import split_identifier
 from planner.base.quoting import everything, keywords, printed
 from planner.catalog import RelationDef, TextSearchDef, row_type_named
 from planner.facts import (
+    INFORMATION_SCHEMA_OID,
+    PG_CATALOG_OID,
+    PUBLIC_OID,
     REGCLASS,
     REGCOLLATION,
     REGCONFIG,
@@ -36,6 +39,7 @@ from planner.facts import (
     REGROLE,
     REGTYPE,
     facts,
+    rows,
 )  # fmt: skip
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
@@ -341,8 +345,6 @@ def _lookup_in_catalog(session: EvalSession, oid: int, text: str) -> int | None:
     if oid == REGOPERATOR:
         return _find_operator(text)
     if oid == REGCOLLATION:
-        from planner.facts import rows
-
         names = split_identifier(text)
         places = object_schemas(session, names)
         if len(names) > 1 and places[0] != "pg_catalog" and session.catalog.schema(places[0]) is None:
@@ -415,8 +417,6 @@ def _relation_name(session: EvalSession, value: int) -> str | None:
 
 
 def _schema_name(session: EvalSession, value: int) -> str | None:
-    from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID
-
     for name in ("pg_catalog", "public", "information_schema", "pg_toast", *session.search_path):
         schema = session.catalog.schema(name)
         if schema is not None and schema.oid == value:

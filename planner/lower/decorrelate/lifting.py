@@ -27,6 +27,7 @@ from planner.lower.decorrelate.from_items import terms
 from planner.lower.kit import build as b
 from planner.lower.kit.build import Node
 from planner.lower.kit.value import Floating, Val
+from planner.lower.query import expr as expressions
 from planner.query.exprs import free_levels
 from planner.query.rewrite import shift_levels
 from planner.query.walk import children, walk
@@ -185,8 +186,6 @@ def join_lifted(lw: Lowering, source: Node, lifts: Sequence[Lift], lifted: dict[
 
     A sub-select that is not correlated stays what it is unless its value is a numeric of varying scale.
     """
-    from planner.lower.query import expr as expressions
-
     for lift in lifts:
         result = lw.query(lift.query)
         column = result.columns[0]

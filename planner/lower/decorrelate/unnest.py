@@ -47,6 +47,7 @@ from planner.lower.decorrelate.from_items import (
 from planner.lower.decorrelate.grafting import Grafting, equalities
 from planner.lower.decorrelate.hoisting import MADE, hoisted
 from planner.lower.decorrelate.quantified import written_as_exists
+from planner.query.exprs import free_levels
 from planner.query.rewrite import replace_children, shift_levels, shift_query
 from planner.query.walk import children, walk
 
@@ -241,8 +242,6 @@ def _rewritten(select: q.Select, link: q.SubLink, guards: tuple[q.Expr, ...]) ->
 
 def _is_own(expr: q.Expr) -> bool:
     """Return whether an expression reads no query around its own."""
-    from planner.query.exprs import free_levels
-
     columns, aggregates = free_levels(expr)
     return not any(columns) and not aggregates
 

@@ -20,6 +20,7 @@ from planner.lower.kit import build as b
 from planner.lower.kit.build import Node
 from planner.lower.kit.dialect import Dialect
 from planner.lower.kit.value import FLOATING, Floating, Val
+from planner.lower.query import expr as expressions
 from planner.lower.query.stages import Stages
 from planner.query.rewrite import shift_levels
 from planner.query.walk import children, placed
@@ -104,7 +105,6 @@ def lower_aggregate(lw: Lowering, expr: q.Aggregate, stages: Stages) -> Val:
         expr: the call.
         stages: where arguments go that are computed once for several uses.
     """
-    from planner.lower.query import expr as expressions
     from planner.lower.query import gathered
 
     order = [] if expr.direct or _is_ordered_set(expr.proc) else list(expr.order)
@@ -208,8 +208,6 @@ def aggregate(lw: Lowering, select: q.Select, scope: Scope, source: Node | None,
     Returns:
         The stage as a FROM item.
     """
-    from planner.lower.query import expr as expressions
-
     found = _Collector(select.group)
     for target in select.targets:
         found.visit(target.expr, 0)

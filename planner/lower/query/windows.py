@@ -9,6 +9,7 @@ from planner.base.errors import not_supported
 from planner.lower.kit import build as b
 from planner.lower.kit.build import Node
 from planner.lower.kit.value import Val, kind_of
+from planner.lower.query import expr as expressions
 from planner.lower.query.aggregation import AggregateCall, lower_call, under_filter
 from planner.types.facts import format_type
 
@@ -24,8 +25,6 @@ def lower_window(lw: Lowering, expr: q.WindowFunc, window: q.Window) -> Val:
     Raises:
         SqlError: 0A000 for frames the engine does not have.
     """
-    from planner.lower.query import expr as expressions
-
     partition = [expressions.sort_key(lw.d, lw.expr(s.expr)) for s in window.partition]
     order = [
         b.ordered(expressions.sort_key(lw.d, lw.expr(s.expr)), s.descending, s.nulls_first)

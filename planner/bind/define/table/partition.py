@@ -23,6 +23,7 @@ from planner.conversion.casts import CastContext, resolve_unknown, try_coerce
 from planner.conversion.collations import COLLATE_HINT, collation_of, expr_collation, without_collate
 from planner.deparse import Reader, deparse_expr, over_table
 from planner.deparse.expr import collation_name, quote_identifier, quote_literal
+from planner.evaluate import Env, compile_expr
 from planner.functions.values.compare import sort_key
 from planner.indexing.opclass import check_accepts, has_default_class, named_class
 from planner.parse import parse_expression
@@ -342,8 +343,6 @@ def _value(
     context: BindContext, node: ast.Expression, type_: SqlType, name: str, declared: SqlType
 ) -> str | None:
     """Return a value of a bound as it is kept; NULL is None. ``declared``: what the column was declared as."""
-    from planner.evaluate import Env, compile_expr
-
     for inner in (node,):
         if isinstance(inner, ast.ColumnRef):
             raise SqlError(

@@ -48,6 +48,8 @@ from planner.bind.define.table.table_parts import (
     with_attributes,
 )
 from planner.bind.define.table.typed import type_of_table, typed_columns
+from planner.bind.query.select import bind_query
+from planner.bind.session.utility import bind_execute
 from planner.bind.stored import bind_check
 from planner.catalog import ColumnDef, RelationDef
 from planner.catalog.relation_kinds import COLUMNED, RELATION_KINDS
@@ -437,9 +439,6 @@ def bind_create_table_as(
     context: BindContext, node: ast.CreateTableAs
 ) -> st.CreateTable | st.CreateMaterializedView | st.ExecutePrepared:
     """Bind CREATE TABLE AS, SELECT INTO and CREATE MATERIALIZED VIEW. Raises SqlError 42601, 42701, 42P16, 0A000."""
-    from planner.bind.query.select import bind_query
-    from planner.bind.session.utility import bind_execute
-
     if node.materialized:
         from planner.bind.define.materialized import bind_create
 
