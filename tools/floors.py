@@ -16,7 +16,7 @@ FLOORS: Final[dict[str, tuple[str, ...]]] = {
     "pgwire": (
         "sqlstate", "oids", "errors", "bounded", "kept", "give_way", "release_pages", "release", "voice", "long.values",
         "long.arrays", "long.dicts", "long.sets", "long.hashes", "codecs", "backend", "messages", "state", "long", "connection",
-        "auth", "tcp", "direct", "session", "server", "client",
+        "auth", "tcp", "session", "server", "client",
     ),
     "planner": (
         "base", "facts", "types", "ast", "catalog", "query", "statements", "parse", "functions.costs", "functions.registry",

@@ -22,22 +22,20 @@ import logging
 from collections.abc import Awaitable, Coroutine, Mapping
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pgwire.auth.exchange import Exchange
 from pgwire.backend import Backend, settled
 from pgwire.codecs.errors import DataError
 from pgwire.connection import DROPPING, KEPT_BYTES, NO_FRAME, Connection
-from pgwire.direct import Direct, read_ahead
 from pgwire.errors import BackendError, ErrorReport, RemoteProtocolError, fatal
 from pgwire.give_way import SLICE_S
 from pgwire.release import release_error
 from pgwire.session import opening, serving
+from pgwire.session.direct import Direct, read_ahead
+from pgwire.session.ports import Host, Step
 from pgwire.session.responder import WireResponder
 from pgwire.state import AUTH, CLOSED, EXTENDED, READY, SIMPLE, SKIP_UNTIL_SYNC, STARTUP, SYNCING
-
-if TYPE_CHECKING:
-    from pgwire.server import Server
 
 LOG: Final = logging.getLogger("pgwire")
 
@@ -60,9 +58,6 @@ PASSED_OVER: Final = frozenset(b"CH")
 READS_AHEAD: Final = frozenset(b"BPQ")
 NOT_WATCHED: Final = -1
 NEVER_WATCHED: Final = -2  # TLS, or no socket
-
-Step = Coroutine[Any, Any, None] | asyncio.Future[Any]
-"""What is left of a message: a coroutine for a task to run, or a commit's outcome to be told of."""
 
 INTERNAL_ERROR: Final = ErrorReport(
     severity="ERROR", sqlstate="XX000", message="internal error", hint="The server log has the details."
@@ -119,7 +114,7 @@ class Session:
 
     backend: Backend
 
-    def __init__(self, server: Server, transport: asyncio.Transport, peer: str) -> None:
+    def __init__(self, server: Host[Session], transport: asyncio.Transport, peer: str) -> None:
         """Start the protocol on a fresh socket; the authentication clock is running."""
         config = server.config
         self.server = server

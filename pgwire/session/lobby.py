@@ -14,17 +14,22 @@ Their time has another end (``ServerConfig.authentication_timeout_s``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     import asyncio
-
-    from pgwire.session import Session
 
 STAY: Final = 32
 """Connections that may be in the lobby for as long as authentication may take."""
 RUSH_S: Final = 1.0
 """How long those beyond them may, where places are free."""
+
+
+class Waiting(Protocol):
+    """A session that has not proved who it is."""
+
+    def crowded_out(self) -> None:
+        """End it: somebody else needs the place."""
 
 
 class Lobby:
@@ -34,20 +39,20 @@ class Lobby:
         """Nobody is. ``free()``: how many places there are for those who come through."""
         self._loop = loop
         self._free = free
-        self._since: dict[Session, float] = {}
+        self._since: dict[Waiting, float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         """Return how many are there."""
         return len(self._since)
 
-    def enter(self, session: Session) -> None:
+    def enter(self, session: Waiting) -> None:
         """Let somebody in; whoever has been there for too long then is sent away."""
         self._since[session] = self._loop.time()
         if len(self._since) > STAY:
             self._make_room()
 
-    def leave(self, session: Session) -> None:
+    def leave(self, session: Waiting) -> None:
         """Forget a session: it has come through, or has gone. Idempotent."""
         self._since.pop(session, None)
 

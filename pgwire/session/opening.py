@@ -8,7 +8,7 @@ StartupMessage ──► database.authentication ──► password messages ─
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pgwire import messages as m
 from pgwire.auth.exchange import AuthenticationFailed, Exchange
@@ -18,18 +18,15 @@ from pgwire.backend import Authentication, settled
 from pgwire.errors import BackendError, RemoteProtocolError, fatal
 from pgwire.messages.encode import parameter_status
 from pgwire.messages.startup import protocol_options, session_parameters
+from pgwire.session.ports import Handler, Peer, Step
 from pgwire.state import CLOSED
-
-if TYPE_CHECKING:
-    from pgwire.session import Session, Step
-    from pgwire.session.serving import Handler
 
 LOG: Final = logging.getLogger("pgwire")
 
 NEWEST_MINOR: Final = 2  # of protocol 3, in PostgreSQL since version 18: longer cancel keys
 
 
-def _on_ssl_request(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_ssl_request(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     if session.server.config.tls is None or session.tls:
         _reply_encryption(session, False)
         return None
@@ -39,17 +36,17 @@ def _on_ssl_request(session: Session, data: bytes, start: int, stop: int) -> Ste
     return _start_tls(session)
 
 
-def _on_gssenc_request(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_gssenc_request(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     _reply_encryption(session, False)
     return None
 
 
-def _reply_encryption(session: Session, accepted: bool) -> None:
+def _reply_encryption(session: Peer, accepted: bool) -> None:
     session.connection.send(m.EncryptionReply(accepted))
     session.responder.flush()
 
 
-def direct_tls(session: Session, hello: bytes) -> None:
+def direct_tls(session: Peer, hello: bytes) -> None:
     """The client begins with its handshake, without an SSLRequest (sslnegotiation=direct)."""
     if session.server.config.tls is None or session.busy:
         session.leave(None)  # it could not read an answer
@@ -58,7 +55,7 @@ def direct_tls(session: Session, hello: bytes) -> None:
     session.start(_start_tls(session, hello))
 
 
-async def _start_tls(session: Session, hello: bytes = b"") -> None:
+async def _start_tls(session: Peer, hello: bytes = b"") -> None:
     transport = None
     try:
         transport = await session.server.start_tls(session.transport, hello)
@@ -75,7 +72,7 @@ async def _start_tls(session: Session, hello: bytes = b"") -> None:
     session.responder.transport = transport
 
 
-def _on_cancel_request(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_cancel_request(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     request = session.connection.startup_message
     assert isinstance(request, m.CancelRequest)
     session.server.cancel(request.pid, request.key)
@@ -83,13 +80,13 @@ def _on_cancel_request(session: Session, data: bytes, start: int, stop: int) -> 
     return None
 
 
-def _on_startup(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_startup(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     message = session.connection.startup_message
     assert isinstance(message, m.StartupMessage)
     return _authenticate(session, message)
 
 
-async def _authenticate(session: Session, message: m.StartupMessage) -> None:
+async def _authenticate(session: Peer, message: m.StartupMessage) -> None:
     session.flush_wanted = True
     unknown = protocol_options(message.parameters)
     session.minor = min(message.minor, NEWEST_MINOR)
@@ -111,7 +108,7 @@ async def _authenticate(session: Session, message: m.StartupMessage) -> None:
         await _open(session)
 
 
-def _make_exchange(session: Session, wanted: Authentication) -> Exchange:
+def _make_exchange(session: Peer, wanted: Authentication) -> Exchange:
     if wanted.method == "trust":
         return TrustExchange()
     verifier = parse_verifier(wanted.verifier) if wanted.verifier is not None else None
@@ -122,7 +119,7 @@ def _make_exchange(session: Session, wanted: Authentication) -> Exchange:
     return ScramExchange(verifier, mock, session.server.random_bytes, end_point)
 
 
-def _on_password(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_password(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     exchange = session.exchange
     if exchange is None or exchange.done:
         raise RemoteProtocolError("unexpected password message", fatal=True)
@@ -137,7 +134,7 @@ def _on_password(session: Session, data: bytes, start: int, stop: int) -> Step |
     return _open(session) if exchange.done else None
 
 
-async def _open(session: Session) -> None:
+async def _open(session: Peer) -> None:
     """Authentication succeeded: open the database session and greet."""
     connection = session.connection
     session.server.admit(session)

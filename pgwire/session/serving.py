@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pgwire.backend import SMALL_BYTES, FieldDescription, MaybeAwaitable, StatementDescription
 from pgwire.errors import ErrorReport, LocalProtocolError
@@ -25,14 +25,12 @@ from pgwire.messages.encode import (
     PARSE_COMPLETE,
     parameter_description,
 )
-
-if TYPE_CHECKING:
-    from pgwire.session import Session, Step
+from pgwire.session.ports import Handler, Peer, Step
 
 T = TypeVar("T")
 
 
-def _on_query(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_query(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     if stop - start > CONVERTED_BYTES and is_long(stop - start, session.connection.read):
         text = _counted(session, long_messages.query, data, start, stop, session.connection.read)
         return _ready_after(session, session.backend.long_query(text, session.responder))
@@ -44,7 +42,7 @@ def _on_query(session: Session, data: bytes, start: int, stop: int) -> Step | No
     return None
 
 
-def _on_function_call(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_function_call(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     if stop - start > LONG_BYTES:
         call = _counted(session, long_messages.function_call, data, start, stop)
         return _ready_after(session, session.backend.long_call(call, session.responder))
@@ -56,7 +54,7 @@ def _on_function_call(session: Session, data: bytes, start: int, stop: int) -> S
     return None
 
 
-def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_parse(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     if stop - start > CONVERTED_BYTES and is_long(stop - start, session.connection.read):
         message = _counted(session, long_messages.parse, data, start, stop, session.connection.read)
         return _replied_after(session, session.backend.long_parse(message), PARSE_COMPLETE)
@@ -68,7 +66,7 @@ def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | No
     return None
 
 
-def _on_bind(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_bind(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     small = stop - start <= SMALL_BYTES
     if not small and stop - start > LONG_BYTES:
         message = _counted(session, long_messages.bind, data, start, stop, session.connection.read)
@@ -82,7 +80,7 @@ def _on_bind(session: Session, data: bytes, start: int, stop: int) -> Step | Non
     return None
 
 
-def _on_describe(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_describe(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     subtype, name = decode.named(data, start, stop, "DESCRIBE", session.connection.read)
     if subtype == 80:
         portal = session.backend.describe_portal(name)
@@ -100,16 +98,16 @@ def _on_describe(session: Session, data: bytes, start: int, stop: int) -> Step |
     return _await_statement(session, statement)
 
 
-def _describe_portal(session: Session, fields: tuple[FieldDescription, ...] | None) -> None:
+def _describe_portal(session: Peer, fields: tuple[FieldDescription, ...] | None) -> None:
     session.connection.out.append(NO_DATA if fields is None else session.connection.describe(fields))
 
 
-def _describe_statement(session: Session, statement: StatementDescription) -> None:
+def _describe_statement(session: Peer, statement: StatementDescription) -> None:
     session.connection.out.append(parameter_description(statement.param_oids))
     _describe_portal(session, statement.fields)
 
 
-def _on_execute(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_execute(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     portal, max_rows = decode.execute(data, start, stop, session.connection.read)
     responder = session.responder
     responder.ended = False
@@ -121,7 +119,7 @@ def _on_execute(session: Session, data: bytes, start: int, stop: int) -> Step | 
     return None
 
 
-def _on_close(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_close(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     subtype, name = decode.named(data, start, stop, "CLOSE", session.connection.read)
     backend = session.backend
     pending = backend.close_portal(name) if subtype == 80 else backend.close_statement(name)
@@ -131,13 +129,13 @@ def _on_close(session: Session, data: bytes, start: int, stop: int) -> Step | No
     return None
 
 
-def _on_flush(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_flush(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     decode.nothing(data, start, stop)
     session.flush_wanted = True
     return None
 
 
-def _on_sync(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_sync(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     if start != stop:  # it still ends the batch, which fails
         session.connection.error(
             ErrorReport(severity="ERROR", sqlstate="08P01", message="invalid message format")
@@ -150,12 +148,12 @@ def _on_sync(session: Session, data: bytes, start: int, stop: int) -> Step | Non
     return None
 
 
-def _on_terminate(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+def _on_terminate(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     session.leave(None)
     return None
 
 
-async def _counted(session: Session, read: Callable[..., Coroutine[Any, Any, T]], *message: Any) -> T:
+async def _counted(session: Peer, read: Callable[..., Coroutine[Any, Any, T]], *message: Any) -> T:
     """Read a long message, whose bytes count until it has been read."""
     try:
         return await read(*message)
@@ -163,45 +161,43 @@ async def _counted(session: Session, read: Callable[..., Coroutine[Any, Any, T]]
         session.connection.has_read()
 
 
-def _ready_after(session: Session, pending: MaybeAwaitable[None]) -> Step | None:
+def _ready_after(session: Peer, pending: MaybeAwaitable[None]) -> Step | None:
     if pending is not None:
         return _await_ready(session, pending)
     session.ready()
     return None
 
 
-def _replied_after(session: Session, pending: MaybeAwaitable[None], reply: bytes) -> Step | None:
+def _replied_after(session: Peer, pending: MaybeAwaitable[None], reply: bytes) -> Step | None:
     if pending is not None:
         return _await_reply(session, pending, reply)
     session.connection.out.append(reply)
     return None
 
 
-async def _await_ready(session: Session, pending: Awaitable[None]) -> None:
+async def _await_ready(session: Peer, pending: Awaitable[None]) -> None:
     await pending
     session.ready()
 
 
-async def _await_reply(session: Session, pending: Awaitable[None], reply: bytes) -> None:
+async def _await_reply(session: Peer, pending: Awaitable[None], reply: bytes) -> None:
     await pending
     session.connection.out.append(reply)
 
 
-async def _await_executed(session: Session, pending: Awaitable[None]) -> None:
+async def _await_executed(session: Peer, pending: Awaitable[None]) -> None:
     await pending
     if not session.responder.ended:
         raise LocalProtocolError("execute returned without an end")
 
 
-async def _await_portal(session: Session, pending: Awaitable[tuple[FieldDescription, ...] | None]) -> None:
+async def _await_portal(session: Peer, pending: Awaitable[tuple[FieldDescription, ...] | None]) -> None:
     _describe_portal(session, await pending)
 
 
-async def _await_statement(session: Session, pending: Awaitable[StatementDescription]) -> None:
+async def _await_statement(session: Peer, pending: Awaitable[StatementDescription]) -> None:
     _describe_statement(session, await pending)
 
-
-Handler = Callable[["Session", bytes, int, int], "Step | None"]
 
 HANDLERS: Final[dict[int, Handler]] = {
     ord("Q"): _on_query,
