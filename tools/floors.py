@@ -25,7 +25,7 @@ FLOORS: Final[dict[str, tuple[str, ...]]] = {
         "lower", "information",
     ),
     "txn": (
-        "base", "values", "persist", "mvcc", "locks", "wal", "log", "api", "transaction", "upkeep", "inspect", "store",
+        "base", "values", "persist", "mvcc", "locks", "wal", "log", "transaction", "upkeep", "api", "inspect", "store",
     ),
     "engine": (
         "base", "catalog", "session", "executors", "plans", "changes", "programs", "definitions", "feeds", "statements",

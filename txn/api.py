@@ -13,7 +13,7 @@ A transaction's life (docs/internals/transactions.md):
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from txn.base.types import (
     IndexId,
@@ -28,6 +28,8 @@ from txn.base.types import (
     Timestamp,
     TxnId,
 )
+from txn.base.types import RowWait as RowWait
+from txn.base.types import ShardStats as ShardStats
 from txn.locks.mode import RowLock as RowLock
 from txn.persist.parts.job import PartJob as PartJob
 from txn.persist.parts.job import WrittenPart as WrittenPart
@@ -38,27 +40,12 @@ from txn.transaction.scan_watch import Predicate as Predicate
 
 if TYPE_CHECKING:
     from txn.transaction.index_build import Elsewhere, IndexBuild
-    from txn.wal.subscribe import Changes, Progress
+    from txn.upkeep.subscribe import Changes, Progress
 
 T = TypeVar("T")
 MaybeAwaitable: TypeAlias = T | Awaitable[T]
 
 TableLock: TypeAlias = Literal["IS", "IX", "S", "SIX", "X"]
-RowWait: TypeAlias = Literal["block", "nowait", "skip"]
-
-
-class ShardStats(NamedTuple):
-    """Figures the router uses; cheap, possibly a little stale."""
-
-    rows: int
-    """Those that a scan would look at: rows deleted of late that are still in memory count."""
-    hot_rows: int
-    parts: int
-    bytes: int
-    ids: int
-    """How many row ids have been given out: none is greater."""
-    live: int
-    """Rows without those that have been deleted."""
 
 
 class Transaction(Protocol):
@@ -474,7 +461,7 @@ class Store(Protocol):
     ) -> AsyncIterator[Changes | Progress]:
         """Yield the rows of shards at ``as_of`` (default: now), then every change above it and below ``until`` (C8).
 
-        ``snapshot`` False: only the changes. See ``txn.wal.subscribe`` for what is promised, and ``Subscription`` for
+        ``snapshot`` False: only the changes. See ``txn.upkeep.subscribe`` for what is promised, and ``Subscription`` for
         ``position``, ``poll`` and ``close``.
 
         Raises ReadBelowSince; ValueError if ``as_of`` is in the future; KeyError if a shard does not exist then;

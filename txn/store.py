@@ -26,15 +26,15 @@ from txn.log.holds import Hold
 from txn.log.lease import Lease
 from txn.log.timeline import Timeline
 from txn.persist.location import Offload, in_thread
+from txn.persist.parts.merge_job import Merger
 from txn.transaction.coordinator import Coordinator, TxnOptions
 from txn.transaction.index_build import Elsewhere, IndexBuild
 from txn.transaction.reads import one_row
 from txn.transaction.transaction import StoreTransaction
 from txn.transaction.view import View
 from txn.upkeep.flush import Flusher
-from txn.upkeep.merging import Merger
 from txn.upkeep.recovery import recover
-from txn.wal.subscribe import Subscription
+from txn.upkeep.subscribe import Subscription
 
 T = TypeVar("T")
 

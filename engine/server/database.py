@@ -105,7 +105,7 @@ from txn.persist.blobs.object_url import parse_object_url
 from txn.persist.scratch import sweep
 from txn.store import open_store
 from txn.transaction.coordinator import TxnOptions
-from txn.wal.subscribe import Changes
+from txn.upkeep.subscribe import Changes
 
 log = logging.getLogger("holdfast")
 _OF_ITSELF: Final = frozenset(("08", "0A", "25", "53", "54", "57"))

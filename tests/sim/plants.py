@@ -12,7 +12,7 @@ from unittest import mock
 import msgspec
 
 import txn.transaction.scan_watch
-import txn.wal.subscribe
+import txn.upkeep.subscribe
 from txn.base.records import WriteSet
 from txn.base.types import Timestamp
 from txn.locks.mode import IS
@@ -22,9 +22,9 @@ from txn.log.oracle import DurableOracle, TimestampOracle
 from txn.mvcc.generation import Generation
 from txn.mvcc.index import BuildingIndex, HotIndex
 from txn.mvcc.version import INFINITY
-from txn.wal.changes import Window
+from txn.upkeep.changes import Window
+from txn.upkeep.subscribe import Changes, Subscription
 from txn.wal.feed import Feed
-from txn.wal.subscribe import Changes, Subscription
 
 
 def delivered_again() -> AbstractContextManager[Any]:

@@ -27,8 +27,8 @@ from txn.base.errors import MissingFile, ReadBelowSince, SubscriptionEnded, Subs
 from txn.base.types import ShardId, Timestamp
 from txn.log.timeline import DEFAULT_TIMELINE
 from txn.store import ShardStore
-from txn.wal.subscribe import Changes, Subscription
-from txn.wal.subscribe import Event as Delivered
+from txn.upkeep.subscribe import Changes, Subscription
+from txn.upkeep.subscribe import Event as Delivered
 
 if TYPE_CHECKING:
     from tests.sim.run import Run

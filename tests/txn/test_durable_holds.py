@@ -17,7 +17,7 @@ from txn.log.holds import Hold
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
 from txn.transaction.coordinator import TxnOptions
-from txn.wal.subscribe import Progress
+from txn.upkeep.subscribe import Progress
 
 HELD = TxnOptions(hold_at_start=True, hot_rows=15)
 

@@ -15,9 +15,9 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 
-import txn.wal.changes
+import txn.upkeep.changes
+import txn.upkeep.subscribe
 import txn.wal.feed
-import txn.wal.subscribe
 from tests.support.durable import run
 from tests.support.store import (
     BY_K,
@@ -38,8 +38,8 @@ from txn.base.types import KeyRange, ShardColumn, ShardId, Timestamp
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
 from txn.transaction.coordinator import TxnOptions
-from txn.wal.changes import Window
-from txn.wal.subscribe import Changes, Progress, Subscription
+from txn.upkeep.changes import Window
+from txn.upkeep.subscribe import Changes, Progress, Subscription
 
 OTHER = ShardId(2)
 Rows = Counter[Any]
@@ -53,9 +53,9 @@ def small_pieces(commits: int = 4, ops: int = 20) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(tiny_limits())
         for module, name, value in (
-            (txn.wal.changes, "PIECE_ROWS", 3),
-            (txn.wal.subscribe, "PIECE_ROWS", 3),
-            (txn.wal.subscribe, "WINDOW_ROWS", 5),
+            (txn.upkeep.changes, "PIECE_ROWS", 3),
+            (txn.upkeep.subscribe, "PIECE_ROWS", 3),
+            (txn.upkeep.subscribe, "WINDOW_ROWS", 5),
             (txn.wal.feed, "MAX_COMMITS", commits),
             (txn.wal.feed, "MAX_OPS", ops),
             (txn.wal.feed, "_TRIM", 0),
@@ -411,7 +411,7 @@ def test_inserts_behind_a_slow_reader_go_to_disk_and_not_to_memory() -> None:
 
 
 def txn_piece() -> int:
-    return txn.wal.changes.PIECE_ROWS
+    return txn.upkeep.changes.PIECE_ROWS
 
 
 def test_columns_that_change_end_it_and_indexes_do_not() -> None:
@@ -465,7 +465,7 @@ def test_until_is_reached_without_anybody_committing() -> None:
             store.subscribe([SHARD], Timestamp(store.read_ts() + 1))
         await store.close()
 
-    with mock.patch.object(txn.wal.subscribe, "TURN_S", 0.01):
+    with mock.patch.object(txn.upkeep.subscribe, "TURN_S", 0.01):
         run(body)
 
 

@@ -19,8 +19,8 @@ from txn.log.timeline import DEFAULT_TIMELINE
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
 from txn.transaction.coordinator import TxnOptions
+from txn.upkeep.subscribe import Changes
 from txn.wal.read import DamagedLog
-from txn.wal.subscribe import Changes
 
 COMMON = ShardId(99)
 OPTIONS = TxnOptions(retention_ms=10**9, common_shards=frozenset((COMMON,)))

@@ -21,7 +21,7 @@ from txn.log import group_commit
 from txn.log.oracle import CONFIRM_S, DurableOracle
 from txn.log.timeline import DEFAULT_TIMELINE
 from txn.persist.memory import MemoryDisk
-from txn.wal.subscribe import Changes
+from txn.upkeep.subscribe import Changes
 
 HOUR_MS = 3_600_000
 

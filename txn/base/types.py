@@ -34,7 +34,7 @@ padded with the column's missing value when read, so RENAME, DROP and ADD COLUMN
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NewType, TypeAlias
+from typing import Any, Literal, NamedTuple, NewType, TypeAlias
 
 import msgspec
 
@@ -226,3 +226,21 @@ class Snapshot:
     def bytes(self) -> int:
         """Estimated bytes an engine reads (file sizes plus hot Arrow bytes)."""
         return sum(p.ref.bytes for p in self.parts) + int(self.hot.nbytes)
+
+
+RowWait: TypeAlias = Literal["block", "nowait", "skip"]
+"""What is done about a row that somebody else has locked."""
+
+
+class ShardStats(NamedTuple):
+    """Figures the router uses; cheap, possibly a little stale."""
+
+    rows: int
+    """Those that a scan would look at: rows deleted of late that are still in memory count."""
+    hot_rows: int
+    parts: int
+    bytes: int
+    ids: int
+    """How many row ids have been given out: none is greater."""
+    live: int
+    """Rows without those that have been deleted."""

@@ -56,7 +56,6 @@ from txn.wal.cache import LogMap
 from txn.wal.read import DamagedLog, Uncovered, read_entries
 from txn.wal.txns import ATTEMPTS, TxnsLog
 
-PartLike = Part
 _RESERVED = "reserved/"
 _RESERVE_ATTEMPTS = 5
 _SHARDS_PER_TIDY = 64  # with fewer shards than that every manifest trims the log

@@ -1,6 +1,6 @@
 """How much of what tables and definitions were before is kept in memory: retention gives way rather than memory.
 
-    CREATE … DROP, ALTER, TRUNCATE ──► entries of a table's history (``mvcc.history``), each with what reads of then use, rows not in parts among it
+    CREATE … DROP, ALTER, TRUNCATE ──► entries of a table's history (``log.history``), each with what reads of then use, rows not in parts among it
       changes kept   |---- as many as half of ``hot_bytes`` holds ----|     the oldest beyond that can be read no more, as if
                                                                            ``history_retention`` had passed them
     definitions of all kinds ──► changes of the catalog, weighed by who keeps them (``Store.on_forgetting``)

@@ -27,7 +27,7 @@ from txn.base.types import IndexId, Key, KeyRange, PartRef, RowId
 from txn.values.columns import int64_values
 
 if TYPE_CHECKING:
-    from txn.log.durable import PartLike
+    from txn.persist.parts.part import Part
 
 _ARRAY_SHARE: Final = 16
 _ARRAY_ROWS: Final = 1024  # smaller parts keep a dict
@@ -55,7 +55,7 @@ class PartState:
     _sorted: tuple[int, Any] | None
     """The positions of the first so many ends, sorted."""
 
-    def __init__(self, file: PartLike, ref: PartRef, ends: Iterable[tuple[int, int]] = ()) -> None:
+    def __init__(self, file: Part, ref: PartRef, ends: Iterable[tuple[int, int]] = ()) -> None:
         """``ends``: (position, end timestamp) pairs in any order."""
         self.file = file
         self.ref = ref

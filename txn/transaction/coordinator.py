@@ -25,6 +25,7 @@ from txn.base.types import IndexId, PartRef, RowId, ShardId, ShardSpec, Timestam
 from txn.locks.granule import Granule, describe
 from txn.locks.policy import Policy
 from txn.locks.table import LockTable
+from txn.log.history import ShardHistory
 from txn.log.history_limit import HistoryLimit
 from txn.log.holds import Hold, Serials
 from txn.log.timeline import DEFAULT_TIMELINE, Domain, Timeline, Timelines
@@ -32,7 +33,6 @@ from txn.mvcc.applying import apply_in_slices
 from txn.mvcc.compaction import Written
 from txn.mvcc.eviction import dismantle
 from txn.mvcc.generation import ELEMENT_BYTES, VERSION_BYTES, Generation, StoreCorrupted
-from txn.mvcc.history import ShardHistory
 from txn.mvcc.many_keys import elements_of
 from txn.mvcc.parts import PartState
 from txn.mvcc.vacuum import drop_some
@@ -44,10 +44,11 @@ from txn.values.encoding import written_shards
 from txn.wal.feed import Feed
 
 if TYPE_CHECKING:
-    from txn.log.durable import DurableLog, PartLike
+    from txn.log.durable import DurableLog
+    from txn.persist.parts.merge_job import Merger
+    from txn.persist.parts.part import Part
     from txn.transaction.index_build import IndexBuild
     from txn.transaction.transaction import StoreTransaction
-    from txn.upkeep.merging import Merger
 
 VACUUM_DELAY_S: Final = 0.02
 VACUUM_IDLE_S: Final = 0.25  # while holds or retention keep everything
@@ -408,7 +409,7 @@ class Coordinator:
             live.add_parts((self._part_of(ref) for ref in shard.parts), ts)
             live.next_row_id = max(live.next_row_id, shard.next_row_id)
 
-    def announce_part(self, file: PartLike, ref: PartRef, ends: Iterable[tuple[int, int]] = ()) -> PartState:
+    def announce_part(self, file: Part, ref: PartRef, ends: Iterable[tuple[int, int]] = ()) -> PartState:
         """Make an open part known by name before the batch that names it is applied."""
         part = PartState(file, ref, ends)
         self._new_parts[ref.name] = part

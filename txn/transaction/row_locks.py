@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from txn.api import RowWait
-from txn.base.types import RowId, ShardId, StoredRow, Timestamp
+from txn.base.types import RowId, RowWait, ShardId, StoredRow, Timestamp
 from txn.locks.mode import IS, IX, ROW_MODES, SIX, SUPREMUM, RowLock, S, X
 from txn.transaction.view import Steps
 from txn.transaction.writes import base_rows

@@ -17,10 +17,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.api import ShardStats
 from txn.base.errors import anew
 from txn.base.slices import steps_of
-from txn.base.types import Row, RowId, ShardId, ShardSpec, Snapshot, SnapshotPart, StoredRow, Timestamp
+from txn.base.types import (
+    Row,
+    RowId,
+    ShardId,
+    ShardSpec,
+    ShardStats,
+    Snapshot,
+    SnapshotPart,
+    StoredRow,
+    Timestamp,
+)
 from txn.mvcc.generation import Cold
 from txn.mvcc.hotlog import Segment
 from txn.mvcc.intents import OwnWrites

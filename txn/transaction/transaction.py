@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar
 
-from txn.api import RowWait
 from txn.base.errors import ReadOnlyTransaction, TxnError
 from txn.base.types import (
     IndexId,
@@ -31,6 +30,7 @@ from txn.base.types import (
     KeyRange,
     Row,
     RowId,
+    RowWait,
     ShardId,
     ShardSpec,
     Snapshot,

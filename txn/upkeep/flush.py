@@ -25,10 +25,11 @@ from txn.base.types import ShardId
 from txn.mvcc.generation import Generation
 from txn.mvcc.parts import PartState
 from txn.persist.parts.manifest import Manifest
+from txn.persist.parts.merge_job import Merger
 from txn.transaction.coordinator import Coordinator
 from txn.upkeep.flush_job import run as job
 from txn.upkeep.flush_job import waits_for_hold, wants_merge
-from txn.upkeep.merging import Merger, Prepared, choose_elsewhere, prepare
+from txn.upkeep.merging import Prepared, choose_elsewhere, prepare
 
 TICK_S: Final = 1.0
 RETRY_S: Final = 5.0  # after a failed job (no space): do not hammer

@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any, Final
 from txn.base.records import PartSwap
 from txn.base.slices import in_turns
 from txn.base.types import PartRef, ShardId, ShardSpec, Timestamp
+from txn.log.history import ShardHistory
 from txn.mvcc.compaction import Size, choose, worth_a_job
 from txn.mvcc.eviction import evict_all, evict_segment, let_go
 from txn.mvcc.generation import Generation
-from txn.mvcc.history import ShardHistory
 from txn.mvcc.hotlog import Segment
 from txn.mvcc.parts import PartState
 from txn.persist.parts.manifest import Ends, Manifest, ManifestPart

@@ -15,29 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from txn.base.types import ShardSpec, Timestamp
 from txn.mvcc.compaction import choose, worth_a_job
 from txn.mvcc.generation import Generation
 from txn.mvcc.parts import PartState
-from txn.persist.parts.merge_job import MergedPart, MergeJob, MergePiece
+from txn.persist.parts.merge_job import MergeJob, MergePiece, Merger
 from txn.transaction.coordinator import Coordinator
 from txn.upkeep.flush_job import ROW_BYTES, gone_before, mergeable, sizes, stored_spec, waits_for_hold
-
-
-class Merger(Protocol):
-    """Has parts merged by other processes. ``max_bytes``: the Arrow data of one merge."""
-
-    max_bytes: int
-
-    def wants(self, size: int) -> bool:
-        """Tell whether files of so many bytes are to be merged there now."""
-        ...
-
-    async def write(self, job: MergeJob) -> MergedPart | None:
-        """Have the job done. None: it could not be, and ``wants`` says no for a while."""
-        ...
 
 
 @dataclass(slots=True)

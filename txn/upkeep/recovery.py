@@ -26,8 +26,8 @@ import msgspec
 from txn.base.errors import DamagedFile
 from txn.base.records import Batch
 from txn.base.types import ShardId
+from txn.log.history import ShardHistory
 from txn.mvcc.generation import Generation
-from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
 from txn.mvcc.vacuum import vacuum
 from txn.persist.parts.manifest import Manifest, ManifestPart

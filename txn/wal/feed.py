@@ -5,7 +5,7 @@
                       wakes subscriptions of the shards that changed
 
 There is only something here while somebody subscribes, and it is bounded: who falls further behind reads history
-from the versions themselves (``txn.wal.changes``). The write sets are those that were applied, so their rows are
+from the versions themselves (``txn.upkeep.changes``). The write sets are those that were applied, so their rows are
 not copies. One process-wide feed takes the place of a physical-to-logical upper map per reader (L17).
 """
 
@@ -13,13 +13,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from txn.base.records import WriteSet
-from txn.base.types import Timestamp
-
-if TYPE_CHECKING:
-    from txn.wal.subscribe import Subscription
+from txn.base.types import ShardId, Timestamp
 
 MAX_COMMITS: Final = 8192
 MAX_OPS: Final = 20_000  # row operations in all; a larger commit is not kept at all
@@ -30,22 +27,49 @@ def _ts(writes: WriteSet) -> Timestamp:
     return writes.ts
 
 
+class Subscriber(Protocol):
+    """Who waits for commits (``txn.upkeep.subscribe.Subscription``).
+
+    ``shards``: what it is about; ``position``: everything at or below it has been handed out, what follows is held; ``session``: the
+    connection that reads it, 0 for none.
+    """
+
+    shards: frozenset[ShardId]
+    position: Timestamp
+    session: int
+
+    @property
+    def serials(self) -> list[int]:
+        """Return the serials of its holds."""
+        ...
+
+    def ends_by(self, ts: int) -> bool:
+        """Tell whether nothing above ``ts`` is wanted."""
+        ...
+
+    def lapse(self, versions: int) -> None:
+        """End it: it kept more history than ``versions``."""
+
+    def wake(self) -> None:
+        """Have it look what is new."""
+
+
 class Feed:
     """Recent commits and who waits for more. ``floor``: all commits above it that were applied are in ``recent``."""
 
     def __init__(self) -> None:
-        self.subscribers: dict[Subscription, None] = {}
+        self.subscribers: dict[Subscriber, None] = {}
         self.floor = Timestamp(0)
         self._recent: list[WriteSet] = []
         self._ops = 0
 
-    def join(self, subscription: Subscription, read_ts: Timestamp) -> None:
+    def join(self, subscription: Subscriber, read_ts: Timestamp) -> None:
         """Keep commits from now on; ``read_ts`` is what is readable in this turn of the loop."""
         if not self.subscribers:
             self._clear(read_ts)
         self.subscribers[subscription] = None
 
-    def leave(self, subscription: Subscription) -> None:
+    def leave(self, subscription: Subscriber) -> None:
         """Forget a subscription, and with the last one all commits. Idempotent."""
         self.subscribers.pop(subscription, None)
         if not self.subscribers:

@@ -65,7 +65,7 @@ from planner.catalog.relation_kinds import ROW_TYPED
 from planner.parse import is_sql
 from txn.api import Transaction
 from txn.base.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec
-from txn.wal.changes import Change
+from txn.upkeep.changes import Change
 
 T = TypeVar("T")
 

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class SparkMerges:
-    """Has parts merged on Spark; see ``txn.upkeep.merging.Merger``."""
+    """Has parts merged on Spark; see ``txn.persist.parts.merge_job.Merger``."""
 
     def __init__(self, spark: SparkExecutor, min_bytes: int, part_bytes: int) -> None:
         """``min_bytes``: files of less are the server's. ``part_bytes``: the Arrow data of a part that the server makes."""

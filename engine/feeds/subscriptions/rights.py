@@ -7,7 +7,7 @@
     another answer to what the query asks about rights (pg_has_role() …)                42501
 
 What is left is asked again only when the catalog has changed. A table that is dropped, or has other columns, ends the subscription by
-itself, behind everything before that (``txn.wal.subscribe``).
+itself, behind everything before that (``txn.upkeep.subscribe``).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 
 Rows of one timestamp belong to one commit, follow each other, and are consolidated: what a commit takes away and
 gives back does not show, diff counts equal rows, what goes comes before what comes. (A commit of more than
-``txn.wal.changes.PIECE_ROWS`` rows is consolidated piece by piece.) A progress row says that everything at or below
+``txn.upkeep.changes.PIECE_ROWS`` rows is consolidated piece by piece.) A progress row says that everything at or below
 its timestamp has been sent: ``AS OF`` it ``WITH (snapshot = false)`` goes on from there.
 
 Whoever reads pulls: a slow client makes the subscription wait, not grow. Nothing is locked, and the session has no
@@ -59,7 +59,7 @@ from planner.query.walk import walk
 from planner.statements import DeclareSubscribe, Subscribe
 from txn.base.errors import SubscriptionEnded
 from txn.base.types import ShardId, Timestamp
-from txn.wal.subscribe import Changes, Progress, Subscription
+from txn.upkeep.subscribe import Changes, Progress, Subscription
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

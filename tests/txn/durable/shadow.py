@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from txn.base.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
 from txn.base.types import PartRef, Row, RowId, ShardId, ShardSpec, Timestamp, TxnId
-from txn.log.durable import DurableLog, PartLike
+from txn.log.durable import DurableLog
 from txn.persist.parts.manifest import Ends, Manifest, ManifestPart
+from txn.persist.parts.part import Part
 from txn.values.columns import rows_to_table
 
 NO_TS = Timestamp(0)
@@ -22,7 +23,7 @@ class Table:
         self.hot: dict[int, tuple[int, Row]] = {}
         self.parts: dict[str, PartRef] = {}
         self.ends: dict[str, dict[int, int]] = {}
-        self.open: dict[str, PartLike] = {}
+        self.open: dict[str, Part] = {}
         self.next_row_id = 1
         self.pending: list[PartRef] = []  # applied, not opened yet
         self.ended: dict[tuple[int, int], int] = {}  # (row id, begin) -> end, of all versions

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -102,3 +102,15 @@ def live_rows(table: Any, hidden: Any, spec: ShardSpec) -> Any:
     columns["s_row_id"] = table.column("s_row_id")
     columns["s_begin"] = table.column("s_begin")
     return table_of([columns[name] for name in schema.names], schema)
+
+
+class Merger(Protocol):
+    """Has parts merged by other processes. ``max_bytes``: the Arrow data of one merge."""
+
+    max_bytes: int
+
+    def wants(self, size: int) -> bool:
+        """Tell whether files of so many bytes are to be merged there now."""
+
+    async def write(self, job: MergeJob) -> MergedPart | None:
+        """Have the job done. None: it could not be, and ``wants`` says no for a while."""

@@ -4,7 +4,7 @@
 
                   ┌─ keeps up ──> the feed of recent commits                     (txn.wal.feed)
     position ─────┤
-                  └─ is behind ─> the versions that it holds, a window at a time  (txn.wal.changes)
+                  └─ is behind ─> the versions that it holds, a window at a time  (txn.upkeep.changes)
 
 A subscription is pulled: nothing is queued for it, so a slow one costs no memory of its own. It holds its position
 (U16), which moves as its consumer reads; what it keeps from vacuum are superseded row versions, and past
@@ -40,7 +40,7 @@ from txn.mvcc.generation import StoreCorrupted
 from txn.mvcc.version import Version
 from txn.transaction.snapshot import Capture, capture_at, scan_captured
 from txn.transaction.view import View
-from txn.wal.changes import PIECE_ROWS, Change, Place, Window
+from txn.upkeep.changes import PIECE_ROWS, Change, Place, Window
 
 if TYPE_CHECKING:
     from txn.transaction.coordinator import Coordinator

@@ -30,8 +30,8 @@ import pyarrow.compute as pc
 
 from txn.base.errors import anew
 from txn.base.types import Row, RowId, ShardId, ShardSpec, Timestamp
+from txn.log.history import ShardHistory
 from txn.mvcc.generation import Generation, Padding
-from txn.mvcc.history import ShardHistory
 from txn.mvcc.hotlog import Segment
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY, Version
