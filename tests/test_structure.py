@@ -109,10 +109,11 @@ def test_a_port_that_nobody_fills_lets_no_server_start() -> None:
         )
 
 
-def test_the_contract_of_import_linter_has_the_same_floors() -> None:
+@pytest.mark.parametrize("package", ["pgwire", "txn", "engine"])
+def test_the_contract_of_import_linter_has_the_same_floors(package: str) -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    [contract] = [c for c in contracts if c["type"] == "layers" and c["containers"] == ["engine"]]
-    assert tuple(reversed(contract["layers"])) == FLOORS["engine"]
+    [contract] = [c for c in contracts if c["type"] == "layers" and c["containers"] == [package]]
+    assert tuple(reversed(contract["layers"])) == FLOORS[package]
     assert contract["exhaustive"], "a new folder is given a place"
 
 

@@ -14,8 +14,8 @@ from typing import Final
 
 FLOORS: Final[dict[str, tuple[str, ...]]] = {
     "pgwire": (
-        "sqlstate", "oids", "errors", "bounded", "kept", "give_way", "release_pages", "release", "voice", "long.values",
-        "long.arrays", "long.dicts", "long.sets", "long.hashes", "codecs", "backend", "messages", "state", "long", "connection",
+        "sqlstate", "oids", "errors", "bounded", "kept", "give_way", "release_pages", "release", "voice", "long",
+        "codecs", "backend", "messages", "state", "connection",
         "auth", "tcp", "session", "server", "client",
     ),
     "planner": (

@@ -1,4 +1,4 @@
-"""Messages of megabytes, which are read while others run: reading is the first part of the statement (``pgwire.long.messages``).
+"""Messages of megabytes, which are read while others run: reading is the first part of the statement (``pgwire.messages.long``).
 
     message, not read ──await──> its fields ──> what a short one does
     └──────────── a cancel or statement_timeout ends it anywhere here ────────────┘

@@ -1,1 +1,1 @@
-"""Long values and messages, handled a piece at a time, so that other sessions run in between."""
+"""Long values, handled a piece at a time, so that other sessions run in between."""

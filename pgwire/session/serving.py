@@ -15,9 +15,8 @@ from typing import Any, Final, TypeVar
 
 from pgwire.backend import SMALL_BYTES, FieldDescription, MaybeAwaitable, StatementDescription
 from pgwire.errors import ErrorReport, LocalProtocolError
-from pgwire.long import messages as long_messages
-from pgwire.long.messages import CONVERTED_BYTES, LONG_BYTES, is_long
 from pgwire.messages import decode
+from pgwire.messages import long as long_messages
 from pgwire.messages.encode import (
     BIND_COMPLETE,
     CLOSE_COMPLETE,
@@ -25,6 +24,7 @@ from pgwire.messages.encode import (
     PARSE_COMPLETE,
     parameter_description,
 )
+from pgwire.messages.long import CONVERTED_BYTES, LONG_BYTES, is_long
 from pgwire.session.ports import Handler, Peer, Step
 
 T = TypeVar("T")

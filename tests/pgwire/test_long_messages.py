@@ -14,11 +14,11 @@ import pytest
 from pgwire import messages as m
 from pgwire.connection import NO_FRAME, Connection
 from pgwire.errors import RemoteProtocolError
-from pgwire.long import messages as long_messages
-from pgwire.long.messages import LONG_BYTES, PIECE_BYTES
 from pgwire.messages import decode
+from pgwire.messages import long as long_messages
 from pgwire.messages.encode import encode_frontend
 from pgwire.messages.framing import FrameBuffer
+from pgwire.messages.long import LONG_BYTES, PIECE_BYTES
 from pgwire.session.serving import HANDLERS
 from pgwire.state import READY
 
