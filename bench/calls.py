@@ -34,9 +34,9 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from engine.base import accounts
-from engine.catalog.relations.virtual import VirtualCatalog
 from engine.server.database import Database
 from engine.server.preload import preload
+from engine.session.catalog.virtual import VirtualCatalog
 from pgwire import give_way, release
 from pgwire.bounded import bounded
 from pgwire.codecs import registry

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from planner.catalog.acl import AclItem, item_text, quoted_role
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
-def acl_texts(session: Session, items: tuple[AclItem, ...] | None) -> tuple[str, ...] | None:
+def acl_texts(session: Reading, items: tuple[AclItem, ...] | None) -> tuple[str, ...] | None:
     """Return a list as aclitem[] shows it, None where there is none."""
     if items is None:
         return None
@@ -22,6 +22,6 @@ def acl_texts(session: Session, items: tuple[AclItem, ...] | None) -> tuple[str,
     return tuple(item_text(item, name) for item in items)
 
 
-def acl_of(session: Session, class_oid: int, oid: int, sub: int = 0) -> tuple[str, ...] | None:
+def acl_of(session: Reading, class_oid: int, oid: int, sub: int = 0) -> tuple[str, ...] | None:
     """Return the privileges on an object (``sub``: a column of it) as aclitem[] shows them, None where they are the default ones."""
     return acl_texts(session, session.catalog.acl(class_oid, oid, sub))

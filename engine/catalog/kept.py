@@ -22,12 +22,12 @@ from planner.catalog import RelationDef
 from planner.catalog.relation_kinds import BY_QUERY
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 # The rows with one value: nothing, one row, or a list of several. Most values have one, which takes no list then.
 Found: TypeAlias = "tuple[Any, ...] | Rows | None"
-MakerOfEach: TypeAlias = Callable[["Session", RelationDef], Rows]
+MakerOfEach: TypeAlias = Callable[["Reading", RelationDef], Rows]
 # The oids of other relations that the rows of one say something about.
 Needs: TypeAlias = Callable[[CatalogSnapshot, RelationDef], Iterable[int]]
 
@@ -218,7 +218,7 @@ class KeptRows:
         self._left: Mapping[int, RelationDef] | None = None  # what has been left by ``forget``
         self._last: PartOfEach | None = None  # of the latest catalog that was read whole
 
-    def of(self, session: Session, catalog: CatalogSnapshot, item: RelationDef) -> Rows:
+    def of(self, session: Reading, catalog: CatalogSnapshot, item: RelationDef) -> Rows:
         """Return the rows of one relation."""
         if item.virtual and not self._builtin:
             return _NO_ROWS
@@ -240,7 +240,7 @@ class KeptRows:
             self._made[item.oid] = _Made(item, catalog.basis, mark, needs, rows)
         return rows
 
-    def prepare(self, session: Session, catalog: CatalogSnapshot) -> Iterator[None]:
+    def prepare(self, session: Reading, catalog: CatalogSnapshot) -> Iterator[None]:
         """Make what ``part`` is made of, if that is much, in steps between which others may have their turns."""
         last = self._last
         if last is not None and last.basis == catalog.basis:
@@ -250,7 +250,7 @@ class KeptRows:
             if number % STEP == STEP - 1 or item.kind in BY_QUERY:  # a view is bound, for some of its rows
                 yield
 
-    def part(self, session: Session, catalog: CatalogSnapshot) -> PartOfEach:
+    def part(self, session: Reading, catalog: CatalogSnapshot) -> PartOfEach:
         """Return the rows of all relations of a catalog."""
         last = self._last
         if last is None or last.basis != catalog.basis:

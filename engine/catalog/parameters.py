@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from engine.base.settings.defs import definitions
 from engine.catalog.acl_texts import acl_texts
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from planner.catalog.acl import default_acl
 from planner.catalog.parameters import PG_PARAMETER_ACL, parameter_oid
 from planner.catalog.rights import SUPERUSER
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
 @functools.cache
@@ -27,7 +27,7 @@ def parameter_names() -> Mapping[int, str]:
 
 
 @relation("pg_parameter_acl", "catalog")
-def pg_parameter_acl(session: Session) -> Iterator[RowDict]:
+def pg_parameter_acl(session: Reading) -> Iterator[RowDict]:
     """Yield pg_parameter_acl: the settings that others than superusers have a right to."""
     for acl in session.catalog.acls():
         if acl.class_oid == PG_PARAMETER_ACL and acl.items != default_acl("parameter", SUPERUSER):

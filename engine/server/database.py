@@ -36,9 +36,6 @@ from engine.base.rows import RowTuple
 from engine.base.server_files import roots_of
 from engine.base.settings import server_defaults
 from engine.base.settings.defs import REPORTED
-from engine.catalog.ahead import RowsAhead
-from engine.catalog.forgetting import forgetting
-from engine.catalog.relations.virtual import VirtualCatalog
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage import lost_rows, unreadable
 from engine.catalog.storage.fences import Unread
@@ -74,10 +71,13 @@ from engine.feeds.subscriptions.named import SHARD as NAMED_SHARD
 from engine.feeds.subscriptions.named import NamedSubscriptions
 from engine.server import admission
 from engine.server.admission import Attendance
+from engine.server.forgetting import forgetting
 from engine.server.ports import PORTS
 from engine.server.preload import preload
 from engine.server.standing import LeaseStanding
 from engine.server.upkeep import Upkeep
+from engine.session.catalog.ahead import RowsAhead
+from engine.session.catalog.virtual import VirtualCatalog
 from engine.session.channels import Channels
 from engine.session.errors import report_of
 from engine.session.large_objects.shards import SHARDS as LARGE_OBJECT_SHARDS

@@ -28,7 +28,7 @@ from planner.patterns import charset
 from planner.textsearch import dictionaries
 
 if TYPE_CHECKING:
-    from engine.catalog.relations.virtual import VirtualCatalog
+    from engine.session.catalog.virtual import VirtualCatalog
 
 
 def preload(virtual: VirtualCatalog) -> None:

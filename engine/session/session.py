@@ -57,6 +57,7 @@ from planner.parse.escapes import refuse_quotes, to_standard
 from planner.textsearch.names import find_named
 
 if TYPE_CHECKING:
+    from engine.catalog.reading import Figures
     from engine.connection.backend import Connection
     from engine.server.database import Database
     from engine.session.cursors import Cursors
@@ -281,6 +282,17 @@ class Session:
     def session_user(self) -> str:
         """session_user: who logged in, or whom SET SESSION AUTHORIZATION made of them. Raises SqlError 42704 for a role that has been dropped."""
         return name_of(self.identity.session, self.today)
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether its transaction has changed something, so that it sees other rows than others do."""
+        txn = self.block.txn
+        return txn is not None and txn.writing
+
+    @property
+    def figures(self) -> Figures | None:
+        """What has been counted in tables; None on a server that counts nothing."""
+        return self.db.statistics
 
     @property
     def is_superuser(self) -> bool:

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import pytest
 
-import engine.base.spooled
 import engine.changes.constraints.effects
 import engine.changes.constraints.foreign_key
 import engine.changes.writes.many
 import engine.changes.writes.spilling
+import engine.changes.writes.spooled
 import engine.changes.writes.update_delete
 import txn.transaction.spill
 from sqllogictest.client import Client, ServerError, Target
@@ -142,9 +142,9 @@ LIMITS: Final[list[tuple[Any, str, int]]] = [
     (engine.changes.constraints.effects, "KEYS_AT_ONCE", 30),
     (engine.changes.constraints.foreign_key, "PIECE_ROWS", 10),
     (engine.changes.constraints.foreign_key, "MANY_ROWS", 25),
-    (engine.base.spooled, "CHUNK_ROWS", 9),
-    (engine.base.spooled, "BUFFER_BYTES", 1),
-    (engine.base.spooled, "LISTED", 20),
+    (engine.changes.writes.spooled, "CHUNK_ROWS", 9),
+    (engine.changes.writes.spooled, "BUFFER_BYTES", 1),
+    (engine.changes.writes.spooled, "LISTED", 20),
     (txn.transaction.spill, "TABLE_ROWS", 11),
 ]
 """What is many, made little."""

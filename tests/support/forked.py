@@ -120,8 +120,8 @@ def _load() -> None:
     import engine.changes.bulk.worker_pool
     import engine.server.database
     from engine.catalog.relations.builtin_relations import virtual_relations
-    from engine.catalog.relations.virtual import VirtualCatalog
     from engine.server.preload import preload
+    from engine.session.catalog.virtual import VirtualCatalog
 
     virtual_relations()
     preload(VirtualCatalog(cast("engine.server.database.Database", None)))  # what it makes is no database's

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from engine.catalog.relations.virtual import VirtualCatalog
+    from engine.session.catalog.virtual import VirtualCatalog
 
 
 def _set_clock(path: Path) -> None:

@@ -3,7 +3,7 @@
     planner/facts (PostgreSQL 15's own columns) ─┐
     OWN_RELATIONS (holdfast_*)                  ─┴──> RelationDefs, virtual ──> every CatalogSnapshot
 
-Their rows are made when somebody asks (``engine.catalog.relations.virtual``).
+Their rows are made when somebody asks (``engine.session.catalog.virtual``).
 """
 
 from __future__ import annotations

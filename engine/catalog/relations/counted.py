@@ -17,7 +17,7 @@ from engine.catalog.state import CatalogSnapshot
 from planner.catalog import RelationDef
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 RECENT_US = 1_000_000
 
@@ -51,17 +51,24 @@ class CountedRows:
     """As ``KeptRows``, with figures of lately."""
 
     __slots__ = (
-        "_at", "_clock_us", "_counts", "_figures", "_kept", "_last", "_left", "_places", "_rows", "_us",
+        "_at", "_clock_us", "_counts", "_figures", "_kept", "_last", "_left", "_places", "_read_points", "_rows",
+        "_us",
     )  # fmt: skip
 
     def __init__(
-        self, kept: KeptRows, figures: Figures, places: Mapping[str, int], clock_us: Callable[[], int]
+        self,
+        kept: KeptRows,
+        figures: Figures,
+        places: Mapping[str, int],
+        clock_us: Callable[[], int],
+        read_points: Callable[[], object],
     ) -> None:
-        """``places``: where each column stands in a row."""
+        """``places``: where each column stands in a row. ``read_points``: the commits that are there, as what tells them apart."""
         self._kept = kept
         self._figures = figures
         self._places = places
         self._clock_us = clock_us
+        self._read_points = read_points
         self._us = 0
         self._at: object = None  # after which commits has been counted
         self._counts: dict[int, tuple[int, int]] = {}  # by table, since then
@@ -73,27 +80,26 @@ class CountedRows:
         """Count again for the next reader, if there have been commits: somebody has asked for figures of now."""
         self._us = 0
 
-    def _current(self, session: Session) -> dict[int, tuple[int, int]]:
+    def _current(self, session: Reading) -> dict[int, tuple[int, int]]:
         """Return what may be taken as counted, to be added to."""
-        txn = session.block.txn
-        if txn is not None and txn.writing:
+        if session.is_writing:
             return {}
         now = self._clock_us()
         if not self._us or now - self._us > RECENT_US:
-            at = session.db.store.read_points()
+            at = self._read_points()
             if at != self._at:
                 self._counts = {}
             self._us, self._at = now, at
         return self._counts
 
-    def _count(self, session: Session, counts: dict[int, tuple[int, int]], table: int) -> tuple[int, int]:
+    def _count(self, session: Reading, counts: dict[int, tuple[int, int]], table: int) -> tuple[int, int]:
         count = counts.get(table)
         if count is None:
             count = counts[table] = session.system.rows_and_ids(table)
         return count
 
     def _shown(
-        self, session: Session, counts: dict[int, tuple[int, int]], item: RelationDef, rows: Rows
+        self, session: Reading, counts: dict[int, tuple[int, int]], item: RelationDef, rows: Rows
     ) -> Rows:
         """Return the rows of a relation with its figure, the same ones for the same figure."""
         table = self._figures.table(item) if rows else 0
@@ -114,12 +120,12 @@ class CountedRows:
                 self._rows[item.oid] = known
         return known.done
 
-    def of(self, session: Session, catalog: CatalogSnapshot, item: RelationDef) -> Rows:
+    def of(self, session: Reading, catalog: CatalogSnapshot, item: RelationDef) -> Rows:
         """Return the rows of one relation."""
         rows = self._kept.of(session, catalog, item)
         return self._shown(session, self._current(session), item, rows)
 
-    def prepare(self, session: Session, catalog: CatalogSnapshot) -> Iterator[None]:
+    def prepare(self, session: Reading, catalog: CatalogSnapshot) -> Iterator[None]:
         """As ``KeptRows.prepare``."""
         yield from self._kept.prepare(session, catalog)
         if self._last is not None:
@@ -129,7 +135,7 @@ class CountedRows:
             if number % STEP == STEP - 1:
                 yield
 
-    def part(self, session: Session, catalog: CatalogSnapshot) -> PartOfEach:
+    def part(self, session: Reading, catalog: CatalogSnapshot) -> PartOfEach:
         """Return the rows of all relations of a catalog."""
         plain = self._kept.part(session, catalog)
         counts = self._current(session)

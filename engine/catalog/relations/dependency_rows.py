@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.catalog.relations.virtual import RowDict
+from engine.catalog.relations.sources import RowDict
 from planner.catalog import RelationDef
 from planner.information.definitions import RULE_OID_BASE
 

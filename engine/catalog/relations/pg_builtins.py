@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.acl_texts import acl_of
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_LANGUAGE_OID, SUPERUSER_OID
 from planner import facts as f
 from planner.catalog.information_domains import information_domains
@@ -22,14 +22,14 @@ from planner.information.definitions import entry_points
 from planner.types.facts import C_COLLATION
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 DOMAIN_IN, DOMAIN_RECV = 2597, 2598
 _PROC_COLUMNS = ("typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout")
 
 
 @relation("pg_type", "static")
-def builtin_types(session: Session) -> Iterator[RowDict]:
+def builtin_types(session: Reading) -> Iterator[RowDict]:
     """Yield pg_type of built-in types."""
     for row in f.rows("types"):
         oid = int(row["oid"])
@@ -48,7 +48,7 @@ def builtin_types(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_type", "static")
-def builtin_domains(session: Session) -> Iterator[RowDict]:
+def builtin_domains(session: Reading) -> Iterator[RowDict]:
     """Yield pg_type of information_schema's domains and their arrays."""
     by_oid = {row["oid"]: row for row in f.rows("types")}
     for row in f.rows("domains"):
@@ -73,7 +73,7 @@ def builtin_domains(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_proc", "static")
-def pg_proc(session: Session) -> Iterator[RowDict]:
+def pg_proc(session: Reading) -> Iterator[RowDict]:
     """Yield pg_proc: PostgreSQL's built-in functions."""
     return builtin_procs()
 
@@ -122,7 +122,7 @@ def _oids(text: str) -> tuple[int, ...] | None:
 
 
 @relation("pg_aggregate", "static")
-def pg_aggregate(session: Session) -> Iterator[RowDict]:
+def pg_aggregate(session: Reading) -> Iterator[RowDict]:
     """Yield pg_aggregate."""
     numbers = (
         "aggfnoid aggnumdirectargs aggtranstype aggsortop aggtransfn aggfinalfn aggcombinefn aggserialfn aggdeserialfn aggmtransfn "
@@ -133,7 +133,7 @@ def pg_aggregate(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_operator", "static")
-def pg_operator(session: Session) -> Iterator[RowDict]:
+def pg_operator(session: Reading) -> Iterator[RowDict]:
     """Yield pg_operator."""
     operators = f.facts().operators
     for row in f.rows("operators"):
@@ -149,7 +149,7 @@ def pg_operator(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_cast", "static")
-def pg_cast(session: Session) -> Iterator[RowDict]:
+def pg_cast(session: Reading) -> Iterator[RowDict]:
     """Yield pg_cast."""
     for row in f.rows("casts"):
         yield {
@@ -170,7 +170,7 @@ def _typed(file: str, integers: str, booleans: str = "") -> Iterator[dict[str, A
 
 
 @relation("pg_am", "static")
-def pg_am(session: Session) -> Iterator[RowDict]:
+def pg_am(session: Reading) -> Iterator[RowDict]:
     """Yield pg_am."""
     handlers = {p.name: p.oid for p in list(f.facts().procs.values())}
     for row in _typed("am", "oid"):
@@ -178,7 +178,7 @@ def pg_am(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_opclass", "static")
-def pg_opclass(session: Session) -> Iterator[RowDict]:
+def pg_opclass(session: Reading) -> Iterator[RowDict]:
     """Yield pg_opclass."""
     yield from _typed(
         "opclass", "oid opcmethod opcnamespace opcowner opcfamily opcintype opckeytype", "opcdefault"
@@ -186,13 +186,13 @@ def pg_opclass(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_opfamily", "static")
-def pg_opfamily(session: Session) -> Iterator[RowDict]:
+def pg_opfamily(session: Reading) -> Iterator[RowDict]:
     """Yield pg_opfamily."""
     yield from _typed("opfamily", "oid opfmethod opfnamespace opfowner")
 
 
 @relation("pg_amop", "static")
-def pg_amop(session: Session) -> Iterator[RowDict]:
+def pg_amop(session: Reading) -> Iterator[RowDict]:
     """Yield pg_amop."""
     yield from _typed(
         "amop",
@@ -201,7 +201,7 @@ def pg_amop(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_amproc", "static")
-def pg_amproc(session: Session) -> Iterator[RowDict]:
+def pg_amproc(session: Reading) -> Iterator[RowDict]:
     """Yield pg_amproc."""
     by_name = f.facts().procs_by_name
     for row in _typed("amproc", "oid amprocfamily amproclefttype amprocrighttype amprocnum"):
@@ -214,7 +214,7 @@ def pg_amproc(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_language", "catalog")
-def pg_language(session: Session) -> Iterator[RowDict]:
+def pg_language(session: Reading) -> Iterator[RowDict]:
     """Yield pg_language."""
     for row in _typed(
         "language", "oid lanowner lanplcallfoid laninline lanvalidator", "lanispl lanpltrusted"
@@ -223,7 +223,7 @@ def pg_language(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_collation", "static")
-def pg_collation(session: Session) -> Iterator[RowDict]:
+def pg_collation(session: Reading) -> Iterator[RowDict]:
     """Yield pg_collation: those this server compares by, all bytewise."""
     for row in f.rows("collations"):
         yield {
@@ -236,7 +236,7 @@ def pg_collation(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_conversion", "static")
-def pg_conversion(session: Session) -> Iterator[RowDict]:
+def pg_conversion(session: Reading) -> Iterator[RowDict]:
     """Yield pg_conversion: PostgreSQL's own."""
     for row in f.rows("conversions"):
         yield {
@@ -248,7 +248,7 @@ def pg_conversion(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_range", "static")
-def pg_range(session: Session) -> Iterator[RowDict]:
+def pg_range(session: Reading) -> Iterator[RowDict]:
     """Yield pg_range."""
     procs = {p.name: p.oid for p in list(f.facts().procs.values())}
     for row in _typed("range", "rngtypid rngsubtype rngmultitypid rngcollation rngsubopc"):

@@ -4,7 +4,7 @@
     pg_builtins    PostgreSQL's own facts   pg_functions, pg_triggers                         users' routines
     pg_shared      databases, roles         pg_depend, pg_monitor, pg_activity ...            what depends on what; what goes on
 
-Each function makes rows of one relation (``engine.catalog.relations.virtual``), as dictionaries by column name; columns left out are NULL.
+Each function makes rows of one relation (``engine.session.catalog.virtual``), as dictionaries by column name; columns left out are NULL.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.catalog.relations.counted import Figures
 from engine.catalog.relations.dependency_rows import attrdef_oid
 from engine.catalog.relations.pg_foreign import shown
 from engine.catalog.relations.pg_row_types import row_types
-from engine.catalog.relations.virtual import (
+from engine.catalog.relations.sources import (
     RowDict,
     by_constraint_oid,
     by_index_oid,
@@ -52,7 +52,7 @@ from planner.partitions.bounds import bound_text
 from planner.types import SqlType
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 HEAP_AM = 2
 
@@ -65,7 +65,7 @@ def _shared(name: str) -> bool:
 
 
 @relation("pg_class", "static")
-def builtin_classes(session: Session) -> Iterator[RowDict]:
+def builtin_classes(session: Reading) -> Iterator[RowDict]:
     """Yield pg_class of the catalog relations."""
     return (_class_row(session, item) for item in virtual_relations())
 
@@ -83,7 +83,7 @@ def _counts(rows: int, row_ids: int) -> RowDict:
     keys={"oid": by_oid, "relname": by_name, "reltype": by_row_type},
     figures=Figures(table=_counted_table, columns=_counts),
 )
-def pg_class(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_class(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_class of a user's relation, with the number of its rows of lately.
 
     It tells whether others refer to a table: who begins or ends to do so gives that a new version.
@@ -91,7 +91,7 @@ def pg_class(session: Session, item: RelationDef) -> Iterator[RowDict]:
     yield _class_row(session, item)
 
 
-def _class_row(session: Session, item: RelationDef) -> RowDict:
+def _class_row(session: Reading, item: RelationDef) -> RowDict:
     is_index = item.kind == "i"
     is_table = item.kind in STORING
     rows = 0.0 if is_index or (is_table and not item.virtual) else -1.0  # counted by ``CountedRows``
@@ -123,7 +123,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
     }  # fmt: skip
 
 
-def _bound_text(session: Session, item: RelationDef) -> str | None:
+def _bound_text(session: Reading, item: RelationDef) -> str | None:
     """Return a partition's bound as ``pg_get_expr`` shows it."""
     parent = session.catalog.relation_by_oid(item.partition_of) if item.bound is not None else None
     if parent is None or parent.partition_key is None or item.bound is None:
@@ -132,7 +132,7 @@ def _bound_text(session: Session, item: RelationDef) -> str | None:
 
 
 @of_each("pg_partitioned_table", keys={"partrelid": by_oid})
-def pg_partitioned_table(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_partitioned_table(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_partitioned_table."""
     key = item.partition_key
     if key is None:
@@ -148,7 +148,7 @@ def pg_partitioned_table(session: Session, item: RelationDef) -> Iterator[RowDic
 
 
 @of_each("pg_inherits")
-def pg_inherits(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_inherits(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_inherits of a partition and its indexes."""
     if item.partition_of:
         yield {"inhrelid": item.oid, "inhparent": item.partition_of, "inhseqno": 1, "inhdetachpending": False}
@@ -157,7 +157,7 @@ def pg_inherits(session: Session, item: RelationDef) -> Iterator[RowDict]:
             yield {"inhrelid": index.oid, "inhparent": index.parent, "inhseqno": 1, "inhdetachpending": False}
 
 
-def has_triggers(session: Session, item: RelationDef) -> bool:
+def has_triggers(session: Reading, item: RelationDef) -> bool:
     """Tell whether a table has triggers; in PostgreSQL foreign keys are triggers, too."""
     if item.kind not in TABLES:
         return bool(item.triggers)
@@ -194,18 +194,18 @@ _SYSTEM_COLUMNS = (
 
 
 @relation("pg_attribute", "static")
-def builtin_attributes(session: Session) -> Iterator[RowDict]:
+def builtin_attributes(session: Reading) -> Iterator[RowDict]:
     """Yield pg_attribute of the catalog relations."""
     return _attribute_rows(virtual_relations())
 
 
 @of_each("pg_attribute", keys={"attrelid": by_oid})
-def pg_attribute(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_attribute(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_attribute of a user's relation, system columns of a table included."""
     return _attribute_rows([item], session)
 
 
-def _column_acl(item: RelationDef, attnum: int, acls: Session | None) -> tuple[str, ...] | None:
+def _column_acl(item: RelationDef, attnum: int, acls: Reading | None) -> tuple[str, ...] | None:
     return acl_texts(acls, acls.catalog.acl(PG_CLASS_OID, item.oid, attnum) or None) if acls else None
 
 
@@ -214,7 +214,7 @@ def _has_missing(item: RelationDef, column: ColumnDef) -> bool:
     return column.missing_value is not None and item.kind == "r" and not column.dropped
 
 
-def _missing(item: RelationDef, column: ColumnDef, session: Session | None) -> str | None:
+def _missing(item: RelationDef, column: ColumnDef, session: Reading | None) -> str | None:
     """Return that value, as an array of it."""
     if session is None or not _has_missing(item, column):
         return None
@@ -224,7 +224,7 @@ def _missing(item: RelationDef, column: ColumnDef, session: Session | None) -> s
     )
 
 
-def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = None) -> Iterator[RowDict]:
+def _attribute_rows(relations: Iterable[RelationDef], acls: Reading | None = None) -> Iterator[RowDict]:
     domains = column_domains()
     for item in relations:
         if item.kind in SYSTEM_COLUMNED:
@@ -294,7 +294,7 @@ def _kept_types(item: RelationDef, index: IndexDef, catalog: CatalogSnapshot) ->
 
 
 @of_each("pg_attrdef", keys={"adrelid": by_oid})
-def pg_attrdef(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_attrdef(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_attrdef; the oid is made of the relation and column (defaults have no other identity)."""
     for column in item.live:
         if column.default_sql is not None and not column.identity:
@@ -305,7 +305,7 @@ def pg_attrdef(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 @of_each("pg_sequence", keys={"seqrelid": by_oid})
-def pg_sequence(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_sequence(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_sequence."""
     made = item.sequence
     if made is not None:
@@ -317,7 +317,7 @@ def pg_sequence(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 @relation("pg_namespace", "catalog")
-def pg_namespace(session: Session) -> Iterator[RowDict]:
+def pg_namespace(session: Reading) -> Iterator[RowDict]:
     """Yield pg_namespace."""
     yield {"oid": 99, "nspname": "pg_toast", "nspowner": SUPERUSER_OID}
     for schema in session.catalog.schemas():
@@ -327,7 +327,7 @@ def pg_namespace(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-def _schema_acl(session: Session, schema: SchemaDef) -> tuple[str, ...] | None:
+def _schema_acl(session: Reading, schema: SchemaDef) -> tuple[str, ...] | None:
     """Return the privileges on a schema, None where they are the default ones."""
     given = session.catalog.acl(PG_NAMESPACE_OID, schema.oid)
     if given is None and is_public(schema):
@@ -336,7 +336,7 @@ def _schema_acl(session: Session, schema: SchemaDef) -> tuple[str, ...] | None:
 
 
 @relation("pg_init_privs", "catalog")
-def pg_init_privs(session: Session) -> Iterator[RowDict]:
+def pg_init_privs(session: Reading) -> Iterator[RowDict]:
     """Yield pg_init_privs: what everybody may do from the start, so that dumps leave it out."""
     for schema in session.catalog.schemas():
         if is_public(schema):
@@ -345,7 +345,7 @@ def pg_init_privs(session: Session) -> Iterator[RowDict]:
 
 
 @of_each("pg_index", keys={"indrelid": by_oid, "indexrelid": by_index_oid})
-def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_index(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_index."""
     by_attnum = {c.attnum: c for c in item.columns}
     for index in item.indexes:
@@ -387,7 +387,7 @@ def _no_inherit(table: RelationDef, constraint: ConstraintDef) -> bool:
 
 
 @of_each("pg_constraint", keys={"oid": by_constraint_oid, "conrelid": by_oid})
-def pg_constraint(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_constraint(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_constraint."""
     for constraint in item.constraints:
         foreign = constraint.foreign
@@ -415,7 +415,7 @@ def pg_constraint(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 @relation("pg_description", "catalog")
-def pg_description(session: Session) -> Iterator[RowDict]:
+def pg_description(session: Reading) -> Iterator[RowDict]:
     """Yield pg_description: comments on relations, columns, constraints and schemas."""
     for item in session.catalog.comments():
         if item.class_oid not in (PG_DATABASE_OID, PG_AUTHID_OID):
@@ -426,7 +426,7 @@ def pg_description(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_shdescription", "catalog")
-def pg_shdescription(session: Session) -> Iterator[RowDict]:
+def pg_shdescription(session: Reading) -> Iterator[RowDict]:
     """Yield pg_shdescription: comments on databases and roles."""
     for item in session.catalog.comments():
         if item.class_oid in (PG_DATABASE_OID, PG_AUTHID_OID):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.catalog.graph import relations_naming
 from engine.catalog.relations.dependency_rows import depends
-from engine.catalog.relations.virtual import RowDict, of_each, relation
+from engine.catalog.relations.sources import RowDict, of_each, relation
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID
 from planner.catalog import RelationDef
@@ -16,11 +16,11 @@ from planner.conversion.collations import collation_of
 from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
 @relation("pg_collation", "catalog")
-def users_collations(session: Session) -> Iterator[RowDict]:
+def users_collations(session: Reading) -> Iterator[RowDict]:
     """Yield pg_collation of users' collations."""
     for item in session.catalog.collations():
         yield {
@@ -38,7 +38,7 @@ def _by_collation(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]
 
 
 @of_each("pg_depend", keys={"refobjid": _by_collation})
-def relations_depend_on_collations(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def relations_depend_on_collations(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of columns, indexes and divided tables: on users' collations."""
     if item.kind == "i":
         return  # with its table
@@ -58,7 +58,7 @@ def relations_depend_on_collations(session: Session, item: RelationDef) -> Itera
 
 
 @relation("pg_depend", "catalog")
-def collations_depend(session: Session) -> Iterator[RowDict]:
+def collations_depend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of collations on their schemas, of domains and ranges on their collations."""
     for item in session.catalog.collations():
         yield depends(PG_COLLATION, item.oid, PG_NAMESPACE_OID, item.schema_oid)

@@ -13,12 +13,12 @@ from engine.catalog.relations.dependency_rows import depends
 from engine.catalog.relations.information.schema import type_columns
 from engine.catalog.relations.pg_row_types import RECORD_IN, RECORD_OUT, RECORD_RECV, RECORD_SEND
 from engine.catalog.relations.pg_types import array_row, common_columns, type_acl_of
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_CLASS_OID, PG_TYPE_OID
 from planner.catalog import TypeDef
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
 RECORD_KEPT: Final[RowDict] = {
@@ -27,12 +27,12 @@ RECORD_KEPT: Final[RowDict] = {
 """How pg_type says that values of a composite type are kept and printed."""
 
 
-def _composites(session: Session) -> Iterator[TypeDef]:
+def _composites(session: Reading) -> Iterator[TypeDef]:
     return (made for made in session.catalog.user_types() if made.kind == "c")
 
 
 @relation("pg_type", "catalog")
-def composite_types(session: Session) -> Iterator[RowDict]:
+def composite_types(session: Reading) -> Iterator[RowDict]:
     """Yield pg_type of composite types and the array types over them."""
     for made in _composites(session):
         yield {
@@ -45,14 +45,14 @@ def composite_types(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_depend", "catalog")
-def composites_depend(session: Session) -> Iterator[RowDict]:
+def composites_depend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of composite types: their rows of pg_class on them."""
     for made in _composites(session):
         yield depends(PG_CLASS_OID, made.relation_oid, PG_TYPE_OID, made.oid, "i")
 
 
 @relation("information_schema.user_defined_types", "catalog")
-def user_defined_types(session: Session) -> Iterator[RowDict]:
+def user_defined_types(session: Reading) -> Iterator[RowDict]:
     """Yield user_defined_types: composite types by themselves."""
     for made in _composites(session):
         yield {
@@ -62,7 +62,7 @@ def user_defined_types(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.attributes", "catalog")
-def attributes(session: Session) -> Iterator[RowDict]:
+def attributes(session: Reading) -> Iterator[RowDict]:
     """Yield attributes of composite types by themselves."""
     for made in _composites(session):
         for column in made.attributes:

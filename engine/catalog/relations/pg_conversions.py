@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.relations.dependency_rows import depends
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_NAMESPACE_OID
 from planner.catalog.conversions import PG_CONVERSION
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
 @relation("pg_conversion", "catalog")
-def users_conversions(session: Session) -> Iterator[RowDict]:
+def users_conversions(session: Reading) -> Iterator[RowDict]:
     """Yield pg_conversion of users' conversions."""
     for item in session.catalog.conversions():
         yield {
@@ -26,7 +26,7 @@ def users_conversions(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_depend", "catalog")
-def conversions_depend(session: Session) -> Iterator[RowDict]:
+def conversions_depend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of conversions on their schemas."""
     for item in session.catalog.conversions():
         yield depends(PG_CONVERSION, item.oid, PG_NAMESPACE_OID, item.schema_oid)

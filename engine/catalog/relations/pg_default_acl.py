@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from engine.catalog.acl_texts import acl_of
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
 from engine.catalog.relations.dependency_rows import depends
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_NAMESPACE_OID
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 _FIRST_OID = 0xB000_0000  # above all that are allocated: lists have no oids of their own
 
 
 @relation("pg_default_acl", "catalog")
-def pg_default_acl(session: Session) -> Iterator[RowDict]:
+def pg_default_acl(session: Reading) -> Iterator[RowDict]:
     """Yield pg_default_acl."""
     found = sorted(
         (acl.object_oid, acl.sub_id) for acl in session.catalog.acls() if acl.class_oid == PG_DEFAULT_ACL_OID
@@ -32,7 +32,7 @@ def pg_default_acl(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_depend", "catalog")
-def default_rights_depend(session: Session) -> Iterator[RowDict]:
+def default_rights_depend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of what ALTER DEFAULT PRIVILEGES IN SCHEMA has said: on the schema."""
     for row in pg_default_acl(session):
         if row["defaclnamespace"]:

@@ -20,7 +20,7 @@ from engine.catalog.relations.dependency_rows import (
 )
 from engine.catalog.relations.information.schema import relations_read
 from engine.catalog.relations.information.usage import columns_named
-from engine.catalog.relations.virtual import RowDict, by_oid, of_each
+from engine.catalog.relations.sources import RowDict, by_oid, of_each
 from engine.catalog.rule_text import NOTHING, select_rule
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import (
@@ -40,11 +40,11 @@ from planner.catalog.named_oids import relations_in_text
 from planner.catalog.relation_kinds import BY_QUERY
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
 @of_each("pg_depend", keys={"refobjid": by_referred})
-def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend: constraints on tables, indexes on constraints, views on what they read."""
     if item.kind == "i":
         return  # with its table
@@ -103,7 +103,7 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
         yield depends(PG_CLASS_OID, item.oid, PG_NAMESPACE_OID, item.schema_oid, "n")
 
 
-def _columns_of_index(session: Session, table: RelationDef, index: IndexDef) -> list[set[int]]:
+def _columns_of_index(session: Reading, table: RelationDef, index: IndexDef) -> list[set[int]]:
     """Return the columns that the expressions of an index read, and those that its condition does: each are told by themselves."""
     predicate = table.predicate_of(index)
     if not index.computed and not predicate:
@@ -119,7 +119,7 @@ def _columns_of_index(session: Session, table: RelationDef, index: IndexDef) -> 
     return [{a for a in part if a > 0} for part in (read, tested)]
 
 
-def _columns_of_generated(session: Session, table: RelationDef, column: ColumnDef) -> set[int]:
+def _columns_of_generated(session: Reading, table: RelationDef, column: ColumnDef) -> set[int]:
     if not column.generated:
         return set()
     try:
@@ -133,7 +133,7 @@ def _reads(catalog: CatalogSnapshot, item: RelationDef) -> list[int]:
 
 
 @of_each("pg_depend", keys={"refobjid": by_referred_in_views}, needs=_reads)
-def views_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def views_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of views' rules: on their view, the columns that they read, and the primary keys that their groups rely on."""
     if item.kind not in BY_QUERY:
         return
@@ -155,7 +155,7 @@ def views_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 @of_each("pg_rewrite", keys={"ev_class": by_oid}, needs=_reads)
-def pg_rewrite(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_rewrite(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_rewrite: the _RETURN rule of each view."""
     if item.kind in BY_QUERY:
         action = NOTHING  # as long as it reads what is not there any more, or in another form

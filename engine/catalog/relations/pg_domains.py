@@ -12,7 +12,7 @@ from engine.catalog.relations.pg_builtins import DOMAIN_IN, DOMAIN_RECV
 from engine.catalog.relations.pg_composites import RECORD_KEPT
 from engine.catalog.relations.pg_ranges import INT4MULTIRANGE, INT4RANGE, range_row
 from engine.catalog.relations.pg_types import array_row, common_columns, enum_functions, type_acl_of
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_CONSTRAINT_OID, PG_TYPE_OID, SUPERUSER_OID
 from planner import facts as f
 from planner.catalog import ColumnDef, TypeDef
@@ -24,15 +24,15 @@ from planner.types.domains import base_type
 from planner.types.facts import FIRST_UNPINNED, FIRST_USER_OID, element_of, format_type
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
-def domains_of(session: Session) -> Iterator[TypeDef]:
+def domains_of(session: Reading) -> Iterator[TypeDef]:
     """Yield users' domains."""
     return (made for made in session.catalog.user_types() if made.kind == "d")
 
 
-def all_domains(session: Session) -> Iterator[TypeDef]:
+def all_domains(session: Reading) -> Iterator[TypeDef]:
     """Yield the domains of information_schema, and users'."""
     yield from (made for oid, made in information_domains().items() if made.oid == oid)
     yield from domains_of(session)
@@ -44,7 +44,7 @@ def _builtin_types() -> Mapping[int, dict[str, str]]:
 
 
 @relation("pg_type", "catalog")
-def domain_types(session: Session) -> Iterator[RowDict]:
+def domain_types(session: Reading) -> Iterator[RowDict]:
     """Yield pg_type of domains and the array types over them: how values are kept comes from what is under the domain."""
     for made in domains_of(session):
         under = base_type(made.base_type).oid
@@ -88,7 +88,7 @@ _KEPT = ("typlen", "typcategory", "typdelim", "typoutput", "typsend", "typalign"
 
 
 @relation("pg_constraint", "catalog")
-def domain_constraints(session: Session) -> Iterator[RowDict]:
+def domain_constraints(session: Reading) -> Iterator[RowDict]:
     """Yield pg_constraint of domains' CHECKs."""
     for made in all_domains(session):
         for check in made.checks:
@@ -101,7 +101,7 @@ def domain_constraints(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_depend", "catalog")
-def domains_depend(session: Session) -> Iterator[RowDict]:
+def domains_depend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of domains: on what they are over; of their constraints: on them."""
     for made in all_domains(session):
         if made.base >= FIRST_UNPINNED:
@@ -113,20 +113,20 @@ def domains_depend(session: Session) -> Iterator[RowDict]:
 # --- information_schema ---------------------------------------------------------------------------
 
 
-def _rights(session: Session) -> Rights:
+def _rights(session: Reading) -> Rights:
     return Rights(session.rights_catalog, session.role)
 
 
-def _owns(session: Session, owner: int) -> bool:
+def _owns(session: Reading, owner: int) -> bool:
     return _rights(session).owns(owner)
 
 
-def _may_use(session: Session, made: TypeDef) -> bool:
+def _may_use(session: Reading, made: TypeDef) -> bool:
     return _owns(session, made.owner) or _rights(session).type(made)
 
 
 @relation("information_schema.domains", "session")
-def domains(session: Session) -> Iterator[RowDict]:
+def domains(session: Reading) -> Iterator[RowDict]:
     """Yield the domains that the user may use."""
     for made in all_domains(session):
         if _may_use(session, made):
@@ -143,7 +143,7 @@ def domains(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.domain_constraints", "session")
-def information_constraints(session: Session) -> Iterator[RowDict]:
+def information_constraints(session: Reading) -> Iterator[RowDict]:
     """Yield the constraints of the domains that the user may use."""
     for made in all_domains(session):
         if _may_use(session, made):
@@ -157,7 +157,7 @@ def information_constraints(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.check_constraints", "session")
-def check_constraints(session: Session) -> Iterator[RowDict]:
+def check_constraints(session: Reading) -> Iterator[RowDict]:
     """Yield the CHECKs of domains that the user owns."""
     for made in all_domains(session):
         if _owns(session, made.owner):
@@ -169,7 +169,7 @@ def check_constraints(session: Session) -> Iterator[RowDict]:
                 }  # fmt: skip
 
 
-def _udt(session: Session, oid: int) -> RowDict:
+def _udt(session: Reading, oid: int) -> RowDict:
     found = session.catalog.type_by_oid(oid)
     if found is not None:
         name = found.names[oid]
@@ -182,7 +182,7 @@ def _udt(session: Session, oid: int) -> RowDict:
 
 
 @relation("information_schema.domain_udt_usage", "session")
-def domain_udt_usage(session: Session) -> Iterator[RowDict]:
+def domain_udt_usage(session: Reading) -> Iterator[RowDict]:
     """Yield what the domains are over whose base types the user owns."""
     for made in all_domains(session):
         found = session.catalog.type_by_oid(made.base)
@@ -194,7 +194,7 @@ def domain_udt_usage(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.column_domain_usage", "session")
-def column_domain_usage(session: Session) -> Iterator[RowDict]:
+def column_domain_usage(session: Reading) -> Iterator[RowDict]:
     """Yield the columns of domains that the user owns."""
     for item in session.catalog.user_relations():
         if item.kind not in STANDARD_TABLES:

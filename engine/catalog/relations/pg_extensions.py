@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.catalog.acl_texts import acl_of
 from engine.catalog.relations.dependency_rows import depends
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_EXTENSION_OID, PG_PROC_OID, PG_TYPE_OID, SUPERUSER_OID
 from planner import facts as f
 from planner.catalog import ExtensionDef
@@ -19,14 +19,14 @@ from planner.indexing.opclass import METHOD_OIDS
 from planner.indexing.opclass_extensions import BLOOM, BLOOM_METHOD_OID, ExtensionClass, extension_classes
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 PG_OPERATOR_OID, PG_CAST_OID, PG_OPCLASS_OID, PG_OPFAMILY_OID, PG_AM_OID = 2617, 2605, 2616, 2753, 2601
 _TYPE_FUNCTIONS: Final = ("typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout")
 _SUBSCRIPT_HANDLER: Final = {"A": 6179}
 
 
-def _rows(session: Session, file: str) -> Iterator[tuple[ExtensionDef, dict[str, str]]]:
+def _rows(session: Reading, file: str) -> Iterator[tuple[ExtensionDef, dict[str, str]]]:
     """Yield the rows of a fact file of extensions that are there."""
     if session.catalog.extensions:
         for row in f.rows(file):
@@ -35,7 +35,7 @@ def _rows(session: Session, file: str) -> Iterator[tuple[ExtensionDef, dict[str,
                 yield extension, row
 
 
-def _functions(session: Session) -> dict[int, int]:
+def _functions(session: Reading) -> dict[int, int]:
     """Return the oids of extensions' functions in this database by those of the built-in ones that they stand for."""
     signatures = f.facts().proc_by_signature
     return {
@@ -46,7 +46,7 @@ def _functions(session: Session) -> dict[int, int]:
 
 
 @relation("pg_type", "catalog")
-def extension_types(session: Session) -> Iterator[RowDict]:
+def extension_types(session: Reading) -> Iterator[RowDict]:
     """Yield pg_type of extensions' types and the array types over them, called what they are called now."""
     made = {t.oid: t for t in session.catalog.user_types() if t.kind == "b"}
     functions = _functions(session) if made else {}
@@ -68,7 +68,7 @@ def extension_types(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_operator", "catalog")
-def extension_operators(session: Session) -> Iterator[RowDict]:
+def extension_operators(session: Reading) -> Iterator[RowDict]:
     """Yield pg_operator of extensions' operators."""
     functions = _functions(session) if session.catalog.extensions else {}
     for extension, row in _rows(session, "extension_operators"):
@@ -83,7 +83,7 @@ def extension_operators(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_cast", "catalog")
-def extension_casts(session: Session) -> Iterator[RowDict]:
+def extension_casts(session: Reading) -> Iterator[RowDict]:
     """Yield pg_cast of extensions' casts, as PostgreSQL has them."""
     functions = _functions(session) if session.catalog.extensions else {}
     for _extension, row in _rows(session, "extension_casts"):
@@ -95,7 +95,7 @@ def extension_casts(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_proc", "catalog")
-def extension_aggregates(session: Session) -> Iterator[RowDict]:
+def extension_aggregates(session: Reading) -> Iterator[RowDict]:
     """Yield pg_proc of extensions' aggregates; other functions are of the catalog."""
     for extension, row in _rows(session, "extension_functions"):
         if row["prokind"] == "a":
@@ -110,7 +110,7 @@ def extension_aggregates(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_aggregate", "catalog")
-def extension_pg_aggregate(session: Session) -> Iterator[RowDict]:
+def extension_pg_aggregate(session: Reading) -> Iterator[RowDict]:
     """Yield pg_aggregate of those."""
     for _extension, row in _rows(session, "extension_aggregates"):
         yield {
@@ -122,7 +122,7 @@ def extension_pg_aggregate(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_amop", "catalog")
-def extension_amop(session: Session) -> Iterator[RowDict]:
+def extension_amop(session: Reading) -> Iterator[RowDict]:
     """Yield pg_amop of extensions' operator classes."""
     for _extension, row in _rows(session, "extension_amop"):
         yield {
@@ -133,14 +133,14 @@ def extension_amop(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_am", "catalog")
-def extension_methods(session: Session) -> Iterator[RowDict]:
+def extension_methods(session: Reading) -> Iterator[RowDict]:
     """Yield pg_am of the index access method that an extension brings; its handler, which nobody can call, is not there."""
     if session.catalog.extension(BLOOM) is not None:
         yield {"oid": BLOOM_METHOD_OID, "amname": BLOOM, "amhandler": 0, "amtype": "i"}
 
 
 @relation("pg_opclass", "catalog")
-def extension_opclasses(session: Session) -> Iterator[RowDict]:
+def extension_opclasses(session: Reading) -> Iterator[RowDict]:
     """Yield pg_opclass of the operator classes that extensions bring."""
     for extension, brought in _classes(session):
         yield {
@@ -151,7 +151,7 @@ def extension_opclasses(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_opfamily", "catalog")
-def extension_opfamilies(session: Session) -> Iterator[RowDict]:
+def extension_opfamilies(session: Reading) -> Iterator[RowDict]:
     """Yield pg_opfamily of those."""
     for extension, brought in _classes(session):
         yield {
@@ -160,7 +160,7 @@ def extension_opfamilies(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-def _classes(session: Session) -> Iterator[tuple[ExtensionDef, ExtensionClass]]:
+def _classes(session: Reading) -> Iterator[tuple[ExtensionDef, ExtensionClass]]:
     for brought in extension_classes():
         extension = session.catalog.extension(brought.extension)
         if extension is not None:
@@ -168,7 +168,7 @@ def _classes(session: Session) -> Iterator[tuple[ExtensionDef, ExtensionClass]]:
 
 
 @relation("pg_depend", "catalog")
-def members_depend(session: Session) -> Iterator[RowDict]:
+def members_depend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend: members, functions apart, on their extensions."""
     if not session.catalog.extensions:
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.catalog.acl_texts import acl_of
 from engine.catalog.relations.dependency_rows import depends
-from engine.catalog.relations.virtual import RowDict, by_oid, of_each, relation
+from engine.catalog.relations.sources import RowDict, by_oid, of_each, relation
 from engine.catalog.storage.stored import (
     PG_FOREIGN_DATA_WRAPPER_OID,
     PG_FOREIGN_SERVER_OID,
@@ -21,7 +21,7 @@ from planner.catalog.foreign import MappingDef, Options, ServerDef, WrapperDef
 from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
 def shown(options: Options) -> tuple[str, ...] | None:
@@ -29,15 +29,15 @@ def shown(options: Options) -> tuple[str, ...] | None:
     return tuple(f"{name}={value}" for name, value in options) or None
 
 
-def _wrappers(session: Session) -> Iterator[WrapperDef]:
+def _wrappers(session: Reading) -> Iterator[WrapperDef]:
     return (item for item in session.catalog.foreign() if isinstance(item, WrapperDef))
 
 
-def _servers(session: Session) -> Iterator[ServerDef]:
+def _servers(session: Reading) -> Iterator[ServerDef]:
     return (item for item in session.catalog.foreign() if isinstance(item, ServerDef))
 
 
-def _mappings(session: Session) -> Iterator[tuple[MappingDef, ServerDef]]:
+def _mappings(session: Reading) -> Iterator[tuple[MappingDef, ServerDef]]:
     for item in session.catalog.foreign():
         if isinstance(item, MappingDef):
             server = session.catalog.foreign_by_oid(item.server)
@@ -45,7 +45,7 @@ def _mappings(session: Session) -> Iterator[tuple[MappingDef, ServerDef]]:
                 yield item, server
 
 
-def _role(session: Session, oid: int, default: str = "") -> str:
+def _role(session: Reading, oid: int, default: str = "") -> str:
     role = session.catalog.role_by_oid(oid)
     return default if role is None else role.name
 
@@ -54,7 +54,7 @@ def _role(session: Session, oid: int, default: str = "") -> str:
 
 
 @relation("pg_foreign_data_wrapper", "catalog")
-def pg_foreign_data_wrapper(session: Session) -> Iterator[RowDict]:
+def pg_foreign_data_wrapper(session: Reading) -> Iterator[RowDict]:
     """Yield pg_foreign_data_wrapper."""
     for item in _wrappers(session):
         yield {
@@ -65,7 +65,7 @@ def pg_foreign_data_wrapper(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_foreign_server", "catalog")
-def pg_foreign_server(session: Session) -> Iterator[RowDict]:
+def pg_foreign_server(session: Reading) -> Iterator[RowDict]:
     """Yield pg_foreign_server."""
     for item in _servers(session):
         yield {
@@ -76,7 +76,7 @@ def pg_foreign_server(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_user_mapping", "catalog")
-def pg_user_mapping(session: Session) -> Iterator[RowDict]:
+def pg_user_mapping(session: Reading) -> Iterator[RowDict]:
     """Yield pg_user_mapping."""
     for item, server in _mappings(session):
         yield {
@@ -88,12 +88,12 @@ def pg_user_mapping(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_user_mappings", "session")
-def pg_user_mappings(session: Session) -> Iterator[RowDict]:
+def pg_user_mappings(session: Reading) -> Iterator[RowDict]:
     """Yield pg_user_mappings: options to who may use the mapping, and to superusers."""
     rights = Rights(session.rights_catalog, session.role)
     for item, server in _mappings(session):
         if item.owner:
-            open_ = item.owner == session.role_oid and _may_use(rights, server)
+            open_ = item.owner == session.role.oid and _may_use(rights, server)
         else:
             open_ = rights.owns(server.owner)
         yield {
@@ -104,14 +104,14 @@ def pg_user_mappings(session: Session) -> Iterator[RowDict]:
 
 
 @of_each("pg_foreign_table", keys={"ftrelid": by_oid})
-def pg_foreign_table(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_foreign_table(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_foreign_table."""
     if item.server:
         yield {"ftrelid": item.oid, "ftserver": item.server, "ftoptions": shown(item.foreign_options)}
 
 
 @relation("pg_depend", "catalog")
-def foreign_depends(session: Session) -> Iterator[RowDict]:
+def foreign_depends(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of servers on wrappers, of user mappings on servers."""
     for item in session.catalog.foreign():
         if isinstance(item, ServerDef):
@@ -131,7 +131,7 @@ def _each(options: Options) -> Iterable[RowDict]:
     return ({"option_name": name, "option_value": value} for name, value in options)
 
 
-def _shown_wrappers(session: Session) -> Iterator[tuple[WrapperDef, RowDict]]:
+def _shown_wrappers(session: Reading) -> Iterator[tuple[WrapperDef, RowDict]]:
     rights = Rights(session.rights_catalog, session.role)
     for item in _wrappers(session):
         if _may_use(rights, item):
@@ -141,7 +141,7 @@ def _shown_wrappers(session: Session) -> Iterator[tuple[WrapperDef, RowDict]]:
             }  # fmt: skip
 
 
-def _shown_servers(session: Session) -> Iterator[tuple[ServerDef, RowDict]]:
+def _shown_servers(session: Reading) -> Iterator[tuple[ServerDef, RowDict]]:
     rights = Rights(session.rights_catalog, session.role)
     for item in _servers(session):
         wrapper = session.catalog.foreign_by_oid(item.wrapper)
@@ -154,7 +154,7 @@ def _shown_servers(session: Session) -> Iterator[tuple[ServerDef, RowDict]]:
             }  # fmt: skip
 
 
-def _shown_mappings(session: Session) -> Iterator[tuple[MappingDef, ServerDef, RowDict]]:
+def _shown_mappings(session: Reading) -> Iterator[tuple[MappingDef, ServerDef, RowDict]]:
     rights = Rights(session.rights_catalog, session.role)
     for item, server in _mappings(session):
         if _may_use(rights, server):
@@ -165,19 +165,19 @@ def _shown_mappings(session: Session) -> Iterator[tuple[MappingDef, ServerDef, R
 
 
 @relation("information_schema.foreign_data_wrappers", "session")
-def foreign_data_wrappers(session: Session) -> Iterator[RowDict]:
+def foreign_data_wrappers(session: Reading) -> Iterator[RowDict]:
     """Yield the wrappers that the user may use."""
     return (row for _, row in _shown_wrappers(session))
 
 
 @relation("information_schema._pg_foreign_data_wrappers", "session")
-def _pg_foreign_data_wrappers(session: Session) -> Iterator[RowDict]:
+def _pg_foreign_data_wrappers(session: Reading) -> Iterator[RowDict]:
     for item, row in _shown_wrappers(session):
         yield {**row, "oid": item.oid, "fdwowner": item.owner, "fdwoptions": shown(item.options)}
 
 
 @relation("information_schema.foreign_data_wrapper_options", "session")
-def foreign_data_wrapper_options(session: Session) -> Iterator[RowDict]:
+def foreign_data_wrapper_options(session: Reading) -> Iterator[RowDict]:
     """Yield their options."""
     for item, row in _shown_wrappers(session):
         named = {name: row[name] for name in ("foreign_data_wrapper_catalog", "foreign_data_wrapper_name")}
@@ -185,19 +185,19 @@ def foreign_data_wrapper_options(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.foreign_servers", "session")
-def foreign_servers(session: Session) -> Iterator[RowDict]:
+def foreign_servers(session: Reading) -> Iterator[RowDict]:
     """Yield the servers that the user may use."""
     return (row for _, row in _shown_servers(session))
 
 
 @relation("information_schema._pg_foreign_servers", "session")
-def _pg_foreign_servers(session: Session) -> Iterator[RowDict]:
+def _pg_foreign_servers(session: Reading) -> Iterator[RowDict]:
     for item, row in _shown_servers(session):
         yield {**row, "oid": item.oid, "srvoptions": shown(item.options)}
 
 
 @relation("information_schema.foreign_server_options", "session")
-def foreign_server_options(session: Session) -> Iterator[RowDict]:
+def foreign_server_options(session: Reading) -> Iterator[RowDict]:
     """Yield their options."""
     for item, row in _shown_servers(session):
         named = {name: row[name] for name in ("foreign_server_catalog", "foreign_server_name")}
@@ -205,13 +205,13 @@ def foreign_server_options(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.user_mappings", "session")
-def user_mappings(session: Session) -> Iterator[RowDict]:
+def user_mappings(session: Reading) -> Iterator[RowDict]:
     """Yield the user mappings at servers that the user may use."""
     return (row for _, _, row in _shown_mappings(session))
 
 
 @relation("information_schema._pg_user_mappings", "session")
-def _pg_user_mappings(session: Session) -> Iterator[RowDict]:
+def _pg_user_mappings(session: Reading) -> Iterator[RowDict]:
     for item, server, row in _shown_mappings(session):
         owner = _role(session, server.owner)
         yield {
@@ -224,11 +224,11 @@ def _pg_user_mappings(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.user_mapping_options", "session")
-def user_mapping_options(session: Session) -> Iterator[RowDict]:
+def user_mapping_options(session: Reading) -> Iterator[RowDict]:
     """Yield their options, with values for whom they are, and for superusers."""
     rights = Rights(session.rights_catalog, session.role)
     for item, server, row in _shown_mappings(session):
-        own = item.owner == session.role_oid if item.owner else rights.owns(server.owner)
+        own = item.owner == session.role.oid if item.owner else rights.owns(server.owner)
         for name, value in item.options:
             told = value if own or rights.superuser else None
             yield {**row, "option_name": name, "option_value": told}
@@ -249,7 +249,7 @@ def _some_right_on(rights: Rights, table: RelationDef, column: ColumnDef) -> boo
     return rights.owns(table.owner) or rights.column(table, column.attnum, _OF_COLUMNS)
 
 
-def _shown_tables(session: Session) -> Iterator[tuple[RelationDef, RowDict]]:
+def _shown_tables(session: Reading) -> Iterator[tuple[RelationDef, RowDict]]:
     rights = Rights(session.rights_catalog, session.role)
     for item in session.catalog.user_relations():
         server = session.catalog.foreign_by_oid(item.server) if item.server else None
@@ -264,20 +264,20 @@ _TABLE: Final = ("foreign_table_catalog", "foreign_table_schema", "foreign_table
 
 
 @relation("information_schema.foreign_tables", "session")
-def foreign_tables(session: Session) -> Iterator[RowDict]:
+def foreign_tables(session: Reading) -> Iterator[RowDict]:
     """Yield the foreign tables that the user may use."""
     return (row for _, row in _shown_tables(session))
 
 
 @relation("information_schema._pg_foreign_tables", "session")
-def _pg_foreign_tables(session: Session) -> Iterator[RowDict]:
+def _pg_foreign_tables(session: Reading) -> Iterator[RowDict]:
     for item, row in _shown_tables(session):
         owner = _role(session, item.owner)
         yield {**row, "ftoptions": shown(item.foreign_options), "authorization_identifier": owner}
 
 
 @relation("information_schema.foreign_table_options", "session")
-def foreign_table_options(session: Session) -> Iterator[RowDict]:
+def foreign_table_options(session: Reading) -> Iterator[RowDict]:
     """Yield their options."""
     for item, row in _shown_tables(session):
         named = {name: row[name] for name in _TABLE}
@@ -285,7 +285,7 @@ def foreign_table_options(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.column_options", "session")
-def column_options(session: Session) -> Iterator[RowDict]:
+def column_options(session: Reading) -> Iterator[RowDict]:
     """Yield the options of their columns."""
     rights = Rights(session.rights_catalog, session.role)
     for item in session.catalog.user_relations():
@@ -299,7 +299,7 @@ def column_options(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema._pg_foreign_table_columns", "session")
-def _pg_foreign_table_columns(session: Session) -> Iterator[RowDict]:
+def _pg_foreign_table_columns(session: Reading) -> Iterator[RowDict]:
     rights = Rights(session.rights_catalog, session.role)
     for item in session.catalog.user_relations():
         for column in item.live if item.server else ():

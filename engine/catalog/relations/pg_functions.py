@@ -18,7 +18,7 @@ from engine.catalog.relations.dependency_rows import (
     rewrite_oid,
 )
 from engine.catalog.relations.information.usage import columns_named
-from engine.catalog.relations.virtual import RowDict, of_each, relation
+from engine.catalog.relations.sources import RowDict, of_each, relation
 from engine.catalog.storage.stored import (
     PG_CLASS_OID,
     PG_CONSTRAINT_OID,
@@ -44,14 +44,14 @@ from planner.types.domains import base_oid
 from planner.types.facts import FIRST_UNPINNED, FIRST_USER_OID, element_of
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 INTERNAL_LANGUAGE, SQL_LANGUAGE = 12, 14
 PLPGSQL_LANGUAGE = 13563
 
 
 @relation("pg_proc", "catalog")
-def users_functions(session: Session) -> Iterator[RowDict]:
+def users_functions(session: Reading) -> Iterator[RowDict]:
     """Yield pg_proc of users' functions."""
     for function in session.catalog.functions():
         plain = all(mode == "i" for mode in function.modes)
@@ -79,7 +79,7 @@ def _language(function: FunctionDef) -> int:
 
 
 @relation("pg_aggregate", "catalog")
-def users_aggregates(session: Session) -> Iterator[RowDict]:
+def users_aggregates(session: Reading) -> Iterator[RowDict]:
     """Yield pg_aggregate of users' aggregates."""
     for function in session.catalog.functions():
         made = function.aggregate
@@ -96,7 +96,7 @@ def users_aggregates(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-def _named(session: Session, text: str | None) -> list[tuple[int, int]]:
+def _named(session: Reading, text: str | None) -> list[tuple[int, int]]:
     """Return the users' functions that a stored text calls, and the types, schemas and text search objects that it names: catalog and oid, oldest first."""
     found: list[tuple[int, int]] = []
     arrays, plain = array_elements(text)
@@ -119,14 +119,14 @@ def _named(session: Session, text: str | None) -> list[tuple[int, int]]:
     return found
 
 
-def objects_named(session: Session, text: str | None) -> list[tuple[int, int]]:
+def objects_named(session: Reading, text: str | None) -> list[tuple[int, int]]:
     """Return all that a stored text names: what ``_named`` does, and the relations that constants name."""
     there = sorted({oid for oid in relations_in_text(text) if oid >= FIRST_USER_OID})
     relations = [oid for oid in there if session.catalog.relation_by_oid(oid) is not None]
     return [*((PG_CLASS_OID, oid) for oid in relations), *_named(session, text)]
 
 
-def _named_in_default(session: Session, column: ColumnDef) -> list[tuple[int, int]]:
+def _named_in_default(session: Reading, column: ColumnDef) -> list[tuple[int, int]]:
     """Return what a default names; it is converted to the domain that its column is declared as, which is not written."""
     found = _named(session, column.default_sql)
     under, declared = column.type.oid, column.declared.oid
@@ -138,7 +138,7 @@ def _named_in_default(session: Session, column: ColumnDef) -> list[tuple[int, in
 
 
 @of_each("pg_depend", keys={"refobjid": by_referred_function})
-def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def relations_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of views, defaults, generated columns, constraints, indexes and keys of partitions: on functions and on what they name."""
     if item.kind == "i":
         return  # with its table
@@ -166,7 +166,7 @@ def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 @relation("pg_depend", "catalog")
-def domains_depend_on_functions(session: Session) -> Iterator[RowDict]:
+def domains_depend_on_functions(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of domains and their constraints: on functions and on what they name."""
     for made in session.catalog.user_types():
         for of, oid in objects_named(session, made.default_sql):
@@ -183,7 +183,7 @@ def _plpgsql_language() -> int:
 
 
 def _read_by_body(
-    session: Session, function: FunctionDef
+    session: Reading, function: FunctionDef
 ) -> tuple[Mapping[int, frozenset[int]], Sequence[int]]:
     """Return the columns that a body by BEGIN ATOMIC or RETURN names, and the constraints of the primary keys that its groups rely on."""
     keys: set[tuple[int, int]] = set()
@@ -201,7 +201,7 @@ def _read_by_body(
 
 
 @relation("pg_depend", "catalog")
-def functions_depend(session: Session) -> Iterator[RowDict]:
+def functions_depend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of functions: on their schema, on what their bodies and types need."""
     for function in session.catalog.functions():
         yield depends(PG_PROC_OID, function.oid, PG_NAMESPACE_OID, function.schema_oid)
@@ -232,7 +232,7 @@ def functions_depend(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_extension", "catalog")
-def extensions(session: Session) -> Iterator[RowDict]:
+def extensions(session: Reading) -> Iterator[RowDict]:
     """Yield pg_extension."""
     for extension in (PLPGSQL, *session.catalog.extensions.values()):
         yield {
@@ -242,7 +242,7 @@ def extensions(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_description", "catalog")
-def plpgsql_description(session: Session) -> Iterator[RowDict]:
+def plpgsql_description(session: Reading) -> Iterator[RowDict]:
     """Yield pg_description of the extension that is there from the beginning, until there is another comment on it."""
     if all(
         (c.class_oid, c.object_oid) != (PG_EXTENSION_OID, PLPGSQL.oid) for c in session.catalog.comments()
@@ -253,7 +253,7 @@ def plpgsql_description(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_depend", "catalog")
-def extensions_depend(session: Session) -> Iterator[RowDict]:
+def extensions_depend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of extensions: on their schemas; and of plpgsql's members, its language and what PostgreSQL runs that by."""
     for row in rows("language"):
         if row["lanname"] == PLPGSQL.name:
@@ -265,7 +265,7 @@ def extensions_depend(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_available_extensions", "catalog")
-def available_extensions(session: Session) -> Iterator[RowDict]:
+def available_extensions(session: Reading) -> Iterator[RowDict]:
     """Yield pg_available_extensions."""
     yield {
         "name": PLPGSQL.name, "default_version": PLPGSQL.version, "installed_version": PLPGSQL.version,
@@ -280,7 +280,7 @@ def available_extensions(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_available_extension_versions", "catalog")
-def available_versions(session: Session) -> Iterator[RowDict]:
+def available_versions(session: Reading) -> Iterator[RowDict]:
     """Yield pg_available_extension_versions: one of each."""
     yield {
         "name": PLPGSQL.name, "version": PLPGSQL.version, "installed": True, "superuser": True, "trusted": True,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.relations.dependency_rows import depends
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
 from planner.catalog.opclasses import (
     PG_AMOP,
@@ -20,19 +20,19 @@ from planner.catalog.opclasses import (
 from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
-def _families(session: Session) -> Iterator[OperatorFamilyDef]:
+def _families(session: Reading) -> Iterator[OperatorFamilyDef]:
     return (item for item in session.catalog.opclasses() if isinstance(item, OperatorFamilyDef))
 
 
-def _classes(session: Session) -> Iterator[OperatorClassDef]:
+def _classes(session: Reading) -> Iterator[OperatorClassDef]:
     return (item for item in session.catalog.opclasses() if isinstance(item, OperatorClassDef))
 
 
 @relation("pg_opfamily", "catalog")
-def users_families(session: Session) -> Iterator[RowDict]:
+def users_families(session: Reading) -> Iterator[RowDict]:
     """Yield pg_opfamily of users' families."""
     for item in _families(session):
         yield {
@@ -42,7 +42,7 @@ def users_families(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_opclass", "catalog")
-def users_classes(session: Session) -> Iterator[RowDict]:
+def users_classes(session: Reading) -> Iterator[RowDict]:
     """Yield pg_opclass of users' classes."""
     for item in _classes(session):
         yield {
@@ -53,7 +53,7 @@ def users_classes(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_amop", "catalog")
-def users_operators(session: Session) -> Iterator[RowDict]:
+def users_operators(session: Reading) -> Iterator[RowDict]:
     """Yield pg_amop of users' families."""
     for family in _families(session):
         for one in family.members:
@@ -66,7 +66,7 @@ def users_operators(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_amproc", "catalog")
-def users_functions(session: Session) -> Iterator[RowDict]:
+def users_functions(session: Reading) -> Iterator[RowDict]:
     """Yield pg_amproc of users' families."""
     for family in _families(session):
         for one in family.members:
@@ -78,7 +78,7 @@ def users_functions(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_depend", "catalog")
-def opclasses_depend(session: Session) -> Iterator[RowDict]:
+def opclasses_depend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of families, classes and members."""
     for family in _families(session):
         yield depends(PG_OPFAMILY, family.oid, PG_NAMESPACE_OID, family.schema_oid)

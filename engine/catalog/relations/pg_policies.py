@@ -9,20 +9,20 @@ from engine.catalog.policy_columns import columns_of
 from engine.catalog.referred import with_policies
 from engine.catalog.relations.dependency_rows import depends
 from engine.catalog.relations.pg_functions import objects_named
-from engine.catalog.relations.virtual import RowDict, by_oid, of_each, relation
+from engine.catalog.relations.sources import RowDict, by_oid, of_each, relation
 from engine.catalog.storage.stored import PG_CLASS_OID, PG_POLICY_OID
 from planner.catalog import RelationDef
 from planner.catalog.policy import COMMAND_WORDS, EVERYBODY
 from planner.information.definitions import get_expr
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 _KINDS: Final = {True: "PERMISSIVE", False: "RESTRICTIVE"}
 
 
 @of_each("pg_policy", keys={"polrelid": by_oid})
-def pg_policy(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_policy(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_policy of a table."""
     for policy in item.policies:
         yield {
@@ -33,7 +33,7 @@ def pg_policy(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 @relation("pg_policies", "session")
-def pg_policies(session: Session) -> Iterator[RowDict]:
+def pg_policies(session: Reading) -> Iterator[RowDict]:
     """Yield pg_policies."""
     for item in session.catalog.user_relations():
         for policy in item.policies:
@@ -51,7 +51,7 @@ def pg_policies(session: Session) -> Iterator[RowDict]:
 
 
 @of_each("pg_depend", keys={"refobjid": with_policies})
-def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend: policies on their tables, on what they read, call and name."""
     for policy in item.policies:
         yield depends(PG_POLICY_OID, policy.oid, PG_CLASS_OID, item.oid, "a")

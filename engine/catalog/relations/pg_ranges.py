@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from engine.catalog.relations.dependency_rows import depends
 from engine.catalog.relations.pg_catalog import storage_of
 from engine.catalog.relations.pg_types import array_row, common_columns, type_acl_of
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
 from planner.catalog import RANGE_CONSTRUCTORS, TypeDef
 from planner.facts import facts, rows
@@ -21,14 +21,14 @@ from planner.indexing.opclass import class_oid
 from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 INT4RANGE, INT4MULTIRANGE = "3904", "4451"
 INTERNAL_LANGUAGE = 12
 _SOURCES = ("range_constructor2", "range_constructor3", "multirange_constructor0", "multirange_constructor1", "multirange_constructor2")  # fmt: skip
 
 
-def _ranges(session: Session) -> Iterator[TypeDef]:
+def _ranges(session: Reading) -> Iterator[TypeDef]:
     return (made for made in session.catalog.user_types() if made.kind == "r")
 
 
@@ -42,7 +42,7 @@ def _align(made: TypeDef) -> str:
     return "d" if storage_of(made.base)[2] == "d" else "i"
 
 
-def range_row(session: Session, made: TypeDef, model: str) -> RowDict:
+def range_row(session: Reading, made: TypeDef, model: str) -> RowDict:
     """Return pg_type of a range type, or of its multirange type, as far as it is like that of another one."""
     row = _model(model)
     return {
@@ -54,7 +54,7 @@ def range_row(session: Session, made: TypeDef, model: str) -> RowDict:
 
 
 @relation("pg_type", "catalog")
-def range_types(session: Session) -> Iterator[RowDict]:
+def range_types(session: Reading) -> Iterator[RowDict]:
     """Yield pg_type of range types, their multirange types and the array types over both."""
     for made in _ranges(session):
         yield {
@@ -73,7 +73,7 @@ def range_types(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_range", "catalog")
-def users_ranges(session: Session) -> Iterator[RowDict]:
+def users_ranges(session: Reading) -> Iterator[RowDict]:
     """Yield pg_range of users' range types."""
     for made in _ranges(session):
         yield {
@@ -84,7 +84,7 @@ def users_ranges(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_proc", "catalog")
-def constructors(session: Session) -> Iterator[RowDict]:
+def constructors(session: Reading) -> Iterator[RowDict]:
     """Yield pg_proc of the constructors of users' range types."""
     for made in _ranges(session):
         for number in range(RANGE_CONSTRUCTORS):
@@ -100,7 +100,7 @@ def constructors(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_depend", "catalog")
-def ranges_depend(session: Session) -> Iterator[RowDict]:
+def ranges_depend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of users' range types: on their function for distances; of what is made with them: on them."""
     for made in _ranges(session):
         if session.catalog.function_by_oid(made.subtype_diff) is not None:

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.relations.builtin_relations import virtual_relations
-from engine.catalog.relations.virtual import RowDict, by_oid, by_row_type, by_type_name, of_each, relation
+from engine.catalog.relations.sources import RowDict, by_oid, by_row_type, by_type_name, of_each, relation
 from planner import facts as f
 from planner.catalog import RelationDef
 from planner.catalog.relation_kinds import COLUMNED
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 RECORD_IN, RECORD_OUT, RECORD_RECV, RECORD_SEND = 2290, 2291, 2402, 2403
 ARRAY_IN, ARRAY_OUT, ARRAY_RECV, ARRAY_SEND = 750, 751, 2400, 2401
@@ -59,7 +59,7 @@ def _array_type(item: RelationDef) -> RowDict:
 
 
 @relation("pg_type", "static")
-def catalog_row_types(session: Session) -> Iterator[RowDict]:
+def catalog_row_types(session: Reading) -> Iterator[RowDict]:
     """Yield pg_type of the rows of the catalog's relations, and the arrays over them that are not among the facts."""
     known = {row["oid"] for row in f.rows("types")}
     for item in virtual_relations():
@@ -78,7 +78,7 @@ def catalog_row_types(session: Session) -> Iterator[RowDict]:
         "typname": by_type_name,
     },
 )
-def users_row_types(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def users_row_types(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_type of the rows of tables and views, and the arrays over them."""
     if row_types(item)[0] and item.kind != "c":
         yield _row_type(item)

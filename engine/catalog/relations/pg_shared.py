@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.acl_texts import acl_texts
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_DATABASE_OID, SUPERUSER_OID
 from planner.catalog import DefaultsDef
 from planner.statements.classify import setting_spelling
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 DEFAULT_TABLESPACE, GLOBAL_TABLESPACE = 1663, 1664
 UTF8_ENCODING = 6
 
 
 @relation("pg_database", "session")
-def pg_database(session: Session) -> Iterator[RowDict]:
+def pg_database(session: Reading) -> Iterator[RowDict]:
     """Yield pg_database. No transaction id has to be frozen: none but those of running transactions means anything."""
     oldest = session.system.oldest_transaction_id
     for database in session.catalog.databases.values():
@@ -37,7 +37,7 @@ def pg_database(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_db_role_setting", "catalog")
-def pg_db_role_setting(session: Session) -> Iterator[RowDict]:
+def pg_db_role_setting(session: Reading) -> Iterator[RowDict]:
     """Yield pg_db_role_setting: what ALTER DATABASE and ALTER ROLE ... SET have said."""
     for item in session.catalog.defaults():
         yield {"setdatabase": item.database, "setrole": item.role, "setconfig": _settings_text(item)}
@@ -51,19 +51,19 @@ def _settings_text(item: DefaultsDef | None) -> list[str] | None:
     )
 
 
-def _role_settings(session: Session, role: int) -> list[str] | None:
+def _role_settings(session: Reading, role: int) -> list[str] | None:
     return _settings_text(session.catalog.defaults_of(0, role))
 
 
 @relation("pg_tablespace", "static")
-def pg_tablespace(session: Session) -> Iterator[RowDict]:
+def pg_tablespace(session: Reading) -> Iterator[RowDict]:
     """Yield pg_tablespace."""
     for oid, name in ((DEFAULT_TABLESPACE, "pg_default"), (GLOBAL_TABLESPACE, "pg_global")):
         yield {"oid": oid, "spcname": name, "spcowner": SUPERUSER_OID}
 
 
 @relation("pg_authid", "catalog")
-def pg_authid(session: Session) -> Iterator[RowDict]:
+def pg_authid(session: Reading) -> Iterator[RowDict]:
     """Yield pg_authid; verifiers are shown to superusers only (through pg_shadow and here)."""
     for role in session.catalog.roles.values():
         yield {
@@ -76,7 +76,7 @@ def pg_authid(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_auth_members", "catalog")
-def pg_auth_members(session: Session) -> Iterator[RowDict]:
+def pg_auth_members(session: Reading) -> Iterator[RowDict]:
     """Yield pg_auth_members."""
     for role in session.catalog.roles.values():
         for membership in role.member_of:
@@ -87,14 +87,14 @@ def pg_auth_members(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_roles", "catalog")
-def pg_roles(session: Session) -> Iterator[RowDict]:
+def pg_roles(session: Reading) -> Iterator[RowDict]:
     """Yield pg_roles."""
     for row in pg_authid(session):
         yield {**row, "rolpassword": "********", "rolconfig": _role_settings(session, row["oid"])}
 
 
 @relation("pg_shadow", "catalog")
-def pg_shadow(session: Session) -> Iterator[RowDict]:
+def pg_shadow(session: Reading) -> Iterator[RowDict]:
     """Yield pg_shadow."""
     for row in pg_authid(session):
         if row["rolcanlogin"]:
@@ -107,7 +107,7 @@ def pg_shadow(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_user", "catalog")
-def pg_user(session: Session) -> Iterator[RowDict]:
+def pg_user(session: Reading) -> Iterator[RowDict]:
     """Yield pg_user."""
     for row in pg_shadow(session):
         yield {**row, "passwd": "********"}

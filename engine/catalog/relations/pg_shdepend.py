@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID
 from engine.catalog.relations.pg_default_acl import pg_default_acl
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import (
     PG_AUTHID_OID,
     PG_CLASS_OID,
@@ -34,13 +34,13 @@ from planner.catalog.parameters import PG_PARAMETER_ACL
 from planner.catalog.policy import EVERYBODY as ALL_ROLES
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 Key = tuple[int, int]
 """The catalog of an object, and its oid."""
 
 
-def _row(session: Session, class_: int, oid: int, role: int, kind: str, *, sub: int = 0) -> RowDict:
+def _row(session: Reading, class_: int, oid: int, role: int, kind: str, *, sub: int = 0) -> RowDict:
     """Return a row. ``kind``: PostgreSQL's deptype, o(wner), a(cl), r(ow policy)."""
     return {
         "dbid": 0 if class_ in (PG_DATABASE_OID, PG_PARAMETER_ACL) else session.catalog.database, "classid": class_, "objid": oid, "objsubid": sub,
@@ -48,7 +48,7 @@ def _row(session: Session, class_: int, oid: int, role: int, kind: str, *, sub: 
     }  # fmt: skip
 
 
-def _owners(session: Session) -> Iterator[tuple[Key, int]]:
+def _owners(session: Reading) -> Iterator[tuple[Key, int]]:
     """Yield the owners of objects; what is made along with a table or an index has none of its own."""
     catalog = session.catalog
     for item in catalog.user_relations():
@@ -87,7 +87,7 @@ def _named(items: tuple[AclItem, ...], owner: int) -> list[int]:
 
 
 @relation("pg_shdepend", "catalog")
-def pg_shdepend(session: Session) -> Iterator[RowDict]:
+def pg_shdepend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_shdepend."""
     owners = dict(_owners(session))
     for (class_, oid), owner in owners.items():
@@ -107,7 +107,7 @@ def pg_shdepend(session: Session) -> Iterator[RowDict]:
                     yield _row(session, PG_POLICY_OID, policy.oid, role, "r")
 
 
-def _default_rights(session: Session) -> Iterator[RowDict]:
+def _default_rights(session: Reading) -> Iterator[RowDict]:
     lists = {
         (acl.object_oid, acl.sub_id): acl.items
         for acl in session.catalog.acls()

@@ -12,7 +12,7 @@ from engine.base.statistics_records import ExtendedRecord
 from engine.catalog.referred import with_statistics
 from engine.catalog.relations.dependency_rows import depends
 from engine.catalog.relations.pg_functions import objects_named
-from engine.catalog.relations.virtual import RowDict, by_oid, of_each, relation
+from engine.catalog.relations.sources import RowDict, by_oid, of_each, relation
 from engine.catalog.storage.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_STATISTIC_EXT_OID
 from planner.bind.define.statistics import stored_expressions
 from planner.catalog import RelationDef
@@ -24,11 +24,11 @@ from planner.query import Var
 from planner.query.walk import walk
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
 @of_each("pg_statistic_ext", keys={"stxrelid": by_oid})
-def pg_statistic_ext(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_statistic_ext(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_statistic_ext of a table."""
     for one in item.statistics:
         yield {
@@ -39,7 +39,7 @@ def pg_statistic_ext(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 @of_each("pg_depend", keys={"refobjid": with_statistics})
-def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend: statistics on their schema and columns, and on what their expressions name."""
     for one in item.statistics:
         yield depends(PG_STATISTIC_EXT_OID, one.oid, PG_NAMESPACE_OID, one.schema_oid)
@@ -57,16 +57,16 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
             yield depends(PG_STATISTIC_EXT_OID, one.oid, of, oid)
 
 
-def _found(session: Session, table: RelationDef, one: StatisticsDef) -> ExtendedRecord | None:
+def _found(session: Reading, table: RelationDef, one: StatisticsDef) -> ExtendedRecord | None:
     """Return what ANALYZE has found by a statistics object; None where that is nothing, or of other types."""
-    statistics = session.db.statistics
+    statistics = session.figures
     found = None if statistics is None else statistics.extended.get(one.oid)
     columns = tuple(table.column(attnum).declared.oid for attnum in one.attnums)
     return found if found is not None and found.types[: len(columns)] == columns else None
 
 
 @relation("pg_statistic_ext_data", "session")
-def pg_statistic_ext_data(session: Session) -> Iterator[RowDict]:
+def pg_statistic_ext_data(session: Reading) -> Iterator[RowDict]:
     """Yield pg_statistic_ext_data; figures of single expressions are in pg_stats_ext_exprs alone."""
     for table, one in session.catalog.statistics().values():
         found = _found(session, table, one)
@@ -83,7 +83,7 @@ def _list_of(found: ExtendedRecord) -> str | None:
     return encoded((item.values, item.frequency, item.base_frequency) for item in found.mcv)
 
 
-def _names(session: Session, table: RelationDef, one: StatisticsDef) -> RowDict:
+def _names(session: Reading, table: RelationDef, one: StatisticsDef) -> RowDict:
     schema = session.catalog.schema_by_oid(one.schema_oid)
     owner = session.catalog.role_by_oid(one.owner)
     return {
@@ -94,7 +94,7 @@ def _names(session: Session, table: RelationDef, one: StatisticsDef) -> RowDict:
 
 
 @relation("pg_stats_ext", "session")
-def pg_stats_ext(session: Session) -> Iterator[RowDict]:
+def pg_stats_ext(session: Reading) -> Iterator[RowDict]:
     """Yield pg_stats_ext: of statistics on tables that are one's own."""
     rights = Rights(session.rights_catalog, session.role)
     for table, one in session.catalog.statistics().values():
@@ -116,7 +116,7 @@ def pg_stats_ext(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_stats_ext_exprs", "session")
-def pg_stats_ext_exprs(session: Session) -> Iterator[RowDict]:
+def pg_stats_ext_exprs(session: Reading) -> Iterator[RowDict]:
     """Yield pg_stats_ext_exprs: the expressions of statistics on tables that are one's own; NULLs for what is not counted."""
     rights = Rights(session.rights_catalog, session.role)
     for table, one in session.catalog.statistics().values():

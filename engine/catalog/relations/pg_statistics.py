@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.physical import physical_type
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from planner.catalog import ColumnDef, RelationDef
 from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
     from engine.base.statistics_records import ColumnRecord
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
-def _columns(session: Session) -> Iterator[tuple[RelationDef, ColumnDef, ColumnRecord]]:
-    statistics = session.db.statistics
+def _columns(session: Reading) -> Iterator[tuple[RelationDef, ColumnDef, ColumnRecord]]:
+    statistics = session.figures
     records = {} if statistics is None else statistics.records
     for oid in sorted(records):
         item = session.catalog.relation_by_oid(oid)
@@ -31,7 +31,7 @@ def _columns(session: Session) -> Iterator[tuple[RelationDef, ColumnDef, ColumnR
 
 
 @relation("pg_statistic", "session")
-def pg_statistic(session: Session) -> Iterator[RowDict]:
+def pg_statistic(session: Reading) -> Iterator[RowDict]:
     """Yield pg_statistic."""
     for item, column, found in _columns(session):
         yield {
@@ -41,7 +41,7 @@ def pg_statistic(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_stats", "session")
-def pg_stats(session: Session) -> Iterator[RowDict]:
+def pg_stats(session: Reading) -> Iterator[RowDict]:
     """Yield pg_stats: of columns that the user may read, in all rows."""
     rights = Rights(session.rights_catalog, session.role)
     for item, column, found in _columns(session):

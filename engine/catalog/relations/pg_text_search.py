@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.relations.dependency_rows import depends
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import (
     PG_EXTENSION_OID,
     PG_NAMESPACE_OID,
@@ -27,7 +27,7 @@ from planner.textsearch.names import built_in
 from planner.textsearch.options import shown_options
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
     from planner.catalog import ExtensionDef
 
 _NUMBERS = frozenset(
@@ -58,37 +58,37 @@ def _value(name: str, text: str) -> object:
 
 
 @relation("pg_ts_config", "static")
-def pg_ts_config(session: Session) -> Iterator[RowDict]:
+def pg_ts_config(session: Reading) -> Iterator[RowDict]:
     """Yield pg_ts_config."""
     return _rows("ts_configs")
 
 
 @relation("pg_ts_config_map", "static")
-def pg_ts_config_map(session: Session) -> Iterator[RowDict]:
+def pg_ts_config_map(session: Reading) -> Iterator[RowDict]:
     """Yield pg_ts_config_map."""
     return _rows("ts_config_maps")
 
 
 @relation("pg_ts_dict", "static")
-def pg_ts_dict(session: Session) -> Iterator[RowDict]:
+def pg_ts_dict(session: Reading) -> Iterator[RowDict]:
     """Yield pg_ts_dict."""
     return _rows("ts_dicts")
 
 
 @relation("pg_ts_parser", "static")
-def pg_ts_parser(session: Session) -> Iterator[RowDict]:
+def pg_ts_parser(session: Reading) -> Iterator[RowDict]:
     """Yield pg_ts_parser."""
     return _rows("ts_parsers")
 
 
 @relation("pg_ts_template", "static")
-def pg_ts_template(session: Session) -> Iterator[RowDict]:
+def pg_ts_template(session: Reading) -> Iterator[RowDict]:
     """Yield pg_ts_template."""
     return _rows("ts_templates")
 
 
 @relation("pg_depend", "static")
-def own_depend(session: Session) -> Iterator[RowDict]:
+def own_depend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of PostgreSQL's own configurations and dictionaries, as far as they could be dropped there."""
     for item in built_in().values():
         if item.oid >= _PINNED_BELOW:
@@ -107,7 +107,7 @@ def _needs(item: TextSearchDef) -> Iterator[RowDict]:
 
 
 @relation("pg_description", "static")
-def descriptions(session: Session) -> Iterator[RowDict]:
+def descriptions(session: Reading) -> Iterator[RowDict]:
     """Yield pg_description of PostgreSQL's own objects of full-text search, and of what runs them."""
     for class_, texts in own_descriptions().items():
         for oid, text in texts.items():
@@ -118,7 +118,7 @@ def descriptions(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_ts_config", "catalog")
-def users_configurations(session: Session) -> Iterator[RowDict]:
+def users_configurations(session: Reading) -> Iterator[RowDict]:
     """Yield pg_ts_config of users' configurations."""
     for item in session.catalog.text_search():
         if isinstance(item, ConfigurationDef):
@@ -129,7 +129,7 @@ def users_configurations(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_ts_config_map", "catalog")
-def users_maps(session: Session) -> Iterator[RowDict]:
+def users_maps(session: Reading) -> Iterator[RowDict]:
     """Yield pg_ts_config_map of users' configurations."""
     for item in session.catalog.text_search():
         if isinstance(item, ConfigurationDef):
@@ -139,7 +139,7 @@ def users_maps(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_ts_dict", "catalog")
-def users_dictionaries(session: Session) -> Iterator[RowDict]:
+def users_dictionaries(session: Reading) -> Iterator[RowDict]:
     """Yield pg_ts_dict of users' dictionaries."""
     for item in session.catalog.text_search():
         if isinstance(item, DictionaryDef):
@@ -149,7 +149,7 @@ def users_dictionaries(session: Session) -> Iterator[RowDict]:
             }  # fmt: skip
 
 
-def _templates(session: Session) -> Iterator[tuple[ExtensionDef, int, str, int, int]]:
+def _templates(session: Reading) -> Iterator[tuple[ExtensionDef, int, str, int, int]]:
     """Yield the extensions that bring a template, its oid and name, and the functions that PostgreSQL runs it by."""
     for of, (oid, name) in TEMPLATES.items():
         extension = session.catalog.extension(of)
@@ -159,7 +159,7 @@ def _templates(session: Session) -> Iterator[tuple[ExtensionDef, int, str, int, 
 
 
 @relation("pg_ts_template", "catalog")
-def extension_templates(session: Session) -> Iterator[RowDict]:
+def extension_templates(session: Reading) -> Iterator[RowDict]:
     """Yield pg_ts_template of extensions' templates."""
     for extension, oid, name, init, lexize in _templates(session):
         yield {
@@ -168,7 +168,7 @@ def extension_templates(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_depend", "catalog")
-def text_search_depends(session: Session) -> Iterator[RowDict]:
+def text_search_depends(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of configurations, dictionaries and extensions' templates."""
     for item in session.catalog.text_search():
         class_ = CLASSES[item.named_by]

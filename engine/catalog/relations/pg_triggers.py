@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.catalog.referred import by_referred_in_triggers
 from engine.catalog.relations.pg_functions import objects_named
-from engine.catalog.relations.virtual import RowDict, by_oid, of_each, relation
+from engine.catalog.relations.sources import RowDict, by_oid, of_each, relation
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_PROC_OID, PG_TRIGGER_OID
 from planner.bind.define.table.generated import columns_used
@@ -21,11 +21,11 @@ from planner.information.triggers import condition_text, trigger_text
 from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
 @of_each("pg_trigger", keys={"tgrelid": by_oid})
-def pg_trigger(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_trigger(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_trigger of a table."""
     for trigger in item.triggers:
         timing = next((c for c in item.constraints if c.oid == trigger.constraint), None)
@@ -41,7 +41,7 @@ def pg_trigger(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 @of_each("pg_depend", keys={"refobjid": by_referred_in_triggers})
-def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend: triggers on their tables and functions, and on what their conditions name."""
     for trigger in item.triggers:
         head = {"classid": PG_TRIGGER_OID, "objid": trigger.oid}
@@ -66,7 +66,7 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
 _MANIPULATIONS: Final = "idu"  # TRUNCATE is not the standard's
 
 
-def _seen(session: Session, letters: str) -> Iterator[RelationDef]:
+def _seen(session: Reading, letters: str) -> Iterator[RelationDef]:
     """Yield the tables with triggers that the user owns, or has one of some rights on."""
     catalog: CatalogSnapshot = session.catalog
     rights = Rights(session.rights_catalog, session.role)
@@ -79,7 +79,7 @@ def _seen(session: Session, letters: str) -> Iterator[RelationDef]:
 
 
 @relation("information_schema.triggers", "session")
-def information_triggers(session: Session) -> Iterator[RowDict]:
+def information_triggers(session: Reading) -> Iterator[RowDict]:
     """Yield the triggers of tables, once for each kind of change; their order is among those of one kind."""
     rights = Rights(session.rights_catalog, session.role)
     for table in _seen(session, "awdDxt"):
@@ -108,7 +108,7 @@ def _kind(trigger: TriggerDef) -> tuple[bool, str]:
 
 
 @relation("information_schema.triggered_update_columns", "session")
-def triggered_update_columns(session: Session) -> Iterator[RowDict]:
+def triggered_update_columns(session: Reading) -> Iterator[RowDict]:
     """Yield the columns of UPDATE OF."""
     rights = Rights(session.rights_catalog, session.role)
     for table in _seen(session, ""):

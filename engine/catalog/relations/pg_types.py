@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from engine.catalog.acl_texts import acl_of
 from engine.catalog.referred import by_referred_type
 from engine.catalog.relations.dependency_rows import depends
-from engine.catalog.relations.virtual import RowDict, of_each, relation
+from engine.catalog.relations.sources import RowDict, of_each, relation
 from engine.catalog.storage.stored import (
     PG_CLASS_OID,
     PG_NAMESPACE_OID,
@@ -21,14 +21,14 @@ from planner.catalog.relation_kinds import ROW_TYPED
 from planner.types.facts import FIRST_UNPINNED
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 ENUM_IN, ENUM_OUT, ENUM_RECV, ENUM_SEND = 3506, 3507, 3532, 3533
 ARRAY_IN, ARRAY_OUT, ARRAY_RECV, ARRAY_SEND, ARRAY_SUBSCRIPT = 750, 751, 2400, 2401, 6179
 
 
 @relation("pg_type", "catalog")
-def users_types(session: Session) -> Iterator[RowDict]:
+def users_types(session: Reading) -> Iterator[RowDict]:
     """Yield pg_type of enums and the array types over them (domains: ``engine.catalog.relations.pg_domains``)."""
     for made in session.catalog.user_types():
         if made.kind == "e":
@@ -65,7 +65,7 @@ def array_row(made: TypeDef) -> RowDict:
     }  # fmt: skip
 
 
-def type_acl_of(session: Session, made: TypeDef) -> tuple[str, ...] | None:
+def type_acl_of(session: Reading, made: TypeDef) -> tuple[str, ...] | None:
     """Return a type's privileges as catalogs show them, None where they are the default ones."""
     return acl_of(session, PG_TYPE_OID, made.oid)
 
@@ -82,7 +82,7 @@ def _sort_order(rank: int) -> float:
 
 
 @relation("pg_enum", "catalog")
-def pg_enum(session: Session) -> Iterator[RowDict]:
+def pg_enum(session: Reading) -> Iterator[RowDict]:
     """Yield pg_enum."""
     for made in session.catalog.user_types():
         for label in made.labels:
@@ -93,7 +93,7 @@ def pg_enum(session: Session) -> Iterator[RowDict]:
 
 
 @relation("pg_depend", "catalog")
-def types_depend(session: Session) -> Iterator[RowDict]:
+def types_depend(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of types: on their schema."""
     for made in session.catalog.user_types():
         yield depends(PG_TYPE_OID, made.oid, PG_NAMESPACE_OID, made.schema_oid, "n")
@@ -101,7 +101,7 @@ def types_depend(session: Session) -> Iterator[RowDict]:
 
 
 @of_each("pg_depend", keys={"refobjid": by_referred_type})
-def columns_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def columns_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of columns: on users' types; of row types: on their relations."""
     if item.kind in ROW_TYPED:
         row = row_type_oid(item.oid)

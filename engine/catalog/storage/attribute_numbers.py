@@ -15,7 +15,7 @@ from engine.catalog.storage.stored import PG_CLASS_OID
 from planner.catalog import RelationDef
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 # By relation of pg_catalog: a column of one number or several, that of the oid of the relation they are of, and that of the
 # catalog which says whether it is a relation, "" where it always is.
@@ -37,7 +37,7 @@ NUMBERED: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
 
 
 def numbered(
-    definition: RelationDef, rows: Iterable[Mapping[str, Any]], session: Session | None
+    definition: RelationDef, rows: Iterable[Mapping[str, Any]], session: Reading | None
 ) -> Iterable[Mapping[str, Any]]:
     """Return rows of a catalog relation with SQL's numbers for columns. ``session`` None: of what is built in, which has the same."""
     places = NUMBERED.get(definition.name)
@@ -47,7 +47,7 @@ def numbered(
 
 
 def _numbered(
-    places: tuple[tuple[str, str, str], ...], rows: Iterable[Mapping[str, Any]], session: Session
+    places: tuple[tuple[str, str, str], ...], rows: Iterable[Mapping[str, Any]], session: Reading
 ) -> Iterator[Mapping[str, Any]]:
     known: dict[int, RelationDef | None] = {}  # the relations that have hidden columns, None for others
     for row in rows:

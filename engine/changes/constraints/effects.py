@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.base.eager import settle
 from engine.base.slices import pause
-from engine.base.spooled import Gathering, gathered
 from engine.catalog.reference_checks import references_to, with_partitions
 from engine.changes.constraints.checks import check_referenced, check_referencing
 from engine.changes.constraints.exclusion import check_new
@@ -35,6 +34,7 @@ from engine.changes.triggers.firing import Firing, Held, Operation, Transitions,
 from engine.changes.triggers.rows import delete_each, update_each
 from engine.changes.writes.shape import TableShape
 from engine.changes.writes.spilling import Spilling
+from engine.changes.writes.spooled import Gathering, gathered
 from engine.session.acting import acting_as
 from engine.session.plans.plan import Replan
 from engine.session.transaction.timing import Canonical, Keys

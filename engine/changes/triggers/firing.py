@@ -20,10 +20,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from engine.base.slices import pause
-from engine.base.spooled import Gathering, SpooledRows
 from engine.changes.triggers.call import call
 from engine.changes.writes.shape import row_record
 from engine.changes.writes.spilling import Spilling
+from engine.changes.writes.spooled import Gathering, SpooledRows
 from engine.session.trigger_event import TriggerEvent
 from pgwire.give_way import openly
 from planner.base.errors import SqlError

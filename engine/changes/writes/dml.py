@@ -22,7 +22,6 @@ from engine.base.executor import Result
 from engine.base.row_ids import RowIds
 from engine.base.rows import ReadyRows
 from engine.base.slices import in_slices, pause
-from engine.base.spooled import SpooledRows
 from engine.catalog.tids import tid_of
 from engine.changes.bulk.changes import BULK_ROWS
 from engine.changes.bulk.spark_load import load_on_spark
@@ -39,6 +38,7 @@ from engine.changes.writes.returning import Returning, make_env, returning_of
 from engine.changes.writes.row_checks import RowChecks
 from engine.changes.writes.shape import OF_ROWS, TableShape, row_record, table_layout
 from engine.changes.writes.spilling import Spilling
+from engine.changes.writes.spooled import SpooledRows
 from engine.executors.index.plan import Planning
 from engine.executors.index.state import value_of
 from engine.plans.query import collect, compiled_query, context, prepare_source, run_query

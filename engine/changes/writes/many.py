@@ -2,7 +2,7 @@
 
     source ──500 rows──> triggers, checks ──> staged ──16 MB──> parts (``engine.changes.writes.spilling``)
                                         ├──> RETURNING ────────┐
-                                        └──> old and new rows ─┴──> files (``engine.base.spooled``)
+                                        └──> old and new rows ─┴──> files (``engine.changes.writes.spooled``)
     at the end: keys that change, foreign keys, AFTER triggers, transition tables; then RETURNING's rows go to the client
 
 Few rows, and those that nobody looks at (``engine.changes.bulk.changes``, ``engine.changes.writes.insert_bulk``), never come here. A statement reads what was there before it,
@@ -20,13 +20,13 @@ from engine.base.pieces import FEW_BYTES, cut
 from engine.base.row_ids import RowIds
 from engine.base.rows import ReadyRows, RowBatch
 from engine.base.slices import pause
-from engine.base.spooled import SpooledRows
 from engine.changes.bulk.changes import BULK_ROWS
 from engine.changes.constraints import effects
 from engine.changes.triggers.rows import begin, delete_each, insert_each, refuse_changed, update_each
 from engine.changes.writes.dml import InsertPlan, insert_on_conflict, outcome
 from engine.changes.writes.shape import OF_ROWS, TableShape
 from engine.changes.writes.spilling import Spilling
+from engine.changes.writes.spooled import SpooledRows
 from engine.session.portal import Outcome
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.sizes import row_bytes

@@ -20,7 +20,6 @@ from engine.base.executor import CHANGES
 from engine.base.row_ids import RowIds
 from engine.base.rows import ReadyRows
 from engine.base.slices import pause
-from engine.base.spooled import SpooledRows
 from engine.changes.constraints import effects
 from engine.changes.triggers.firing import Firing, Operation, firing_of
 from engine.changes.triggers.rows import begin, delete_each, insert_each, update_each
@@ -30,6 +29,7 @@ from engine.changes.writes.returning import make_env
 from engine.changes.writes.row_checks import RowChecks
 from engine.changes.writes.shape import TableShape
 from engine.changes.writes.spilling import Spilling
+from engine.changes.writes.spooled import SpooledRows
 from engine.executors.index.plan import Planning
 from engine.executors.index.state import value_of
 from engine.plans.query import collect, compiled_query, context, prepare_source, run_query

@@ -17,7 +17,6 @@ from engine.base.eager import settle
 from engine.base.row_ids import RowIds
 from engine.base.rows import ReadyRows
 from engine.base.slices import in_slices, pause
-from engine.base.spooled import Gathering, SpooledRows
 from engine.changes.bulk.changes import BULK_ROWS
 from engine.changes.bulk.row_batches import batches_of
 from engine.changes.constraints import effects
@@ -38,6 +37,7 @@ from engine.changes.writes.routing import Routing
 from engine.changes.writes.row_checks import RowChecks
 from engine.changes.writes.shape import Shown, TableShape
 from engine.changes.writes.spilling import STAGED_BYTES, Spilling
+from engine.changes.writes.spooled import Gathering, SpooledRows
 from engine.plans.query import collect, compiled_query, context, prepare_source, run_query
 from engine.session.catalog.foreign import no_reader
 from engine.session.plans.plan import Plan

@@ -20,7 +20,6 @@ from engine.base.executor import CHANGES
 from engine.base.row_ids import RowIds
 from engine.base.rows import ReadyRows
 from engine.base.slices import SLICE_ROWS
-from engine.base.spooled import SpooledRows
 from engine.changes.triggers.firing import Operation, updated_columns
 from engine.changes.triggers.rows import before_insert, begin, changed_already, delete_each, refuse_changed
 from engine.changes.writes.dml import leaf_of, outcome, tables_to_lock
@@ -28,6 +27,7 @@ from engine.changes.writes.many import RETURNED, KeysAtTheEnd, Pieces, few_or_mo
 from engine.changes.writes.partitioned import Noted, Part, Partitioned, routed, statement_firing, store_in
 from engine.changes.writes.returning import make_env
 from engine.changes.writes.spilling import Spilling
+from engine.changes.writes.spooled import SpooledRows
 from engine.plans.query import collect, compiled_query, context, prepare_source, run_query
 from engine.session.plans.plan import Plan
 from engine.session.portal import Outcome

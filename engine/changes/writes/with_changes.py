@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from engine.base.executor import Result, RowsChanged
 from engine.base.rows import ReadyRows
-from engine.base.spooled import Gathering, gathered
 from engine.changes.constraints.effects import follow
 from engine.changes.writes.dml import run_insert, tables_to_lock
 from engine.changes.writes.many import few_or_more
 from engine.changes.writes.merge import run_merge
+from engine.changes.writes.spooled import Gathering, gathered
 from engine.changes.writes.update_delete import run_delete, run_update
 from engine.plans.query import compiled_query, context, prepare_source, run_query
 from engine.session.plans.plan import Plan

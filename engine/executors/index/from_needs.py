@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
-from engine.catalog.relations.virtual import keyed_columns
+from engine.catalog.relations.sources import keyed_columns
 from engine.executors.expressions import has_sublink, is_volatile, ranges_used, returns_set
 from planner.conversion.row_parts import can_equate
 from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, TEXT, VARCHAR, facts

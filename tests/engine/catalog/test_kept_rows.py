@@ -17,7 +17,8 @@ import pytest
 from engine.base.eager import settle
 from engine.catalog.kept import as_rows
 from engine.catalog.relations.builtin_relations import virtual_relations
-from engine.catalog.relations.virtual import SOURCES, VirtualCatalog, keyed_columns
+from engine.catalog.relations.sources import SOURCES, keyed_columns
+from engine.session.catalog.virtual import VirtualCatalog
 from planner.catalog import RelationDef
 from tests.planner.builtins.costs import Measured, counting
 from tests.support.engine import Failed, Session, open_database
@@ -303,8 +304,8 @@ def test_rows_that_name_other_relations_follow_them() -> None:
 
 def test_rows_are_made_ahead_by_whoever_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that is in a transaction is waited for, and one that ends leaves the rest to the next."""
-    monkeypatch.setattr("engine.catalog.ahead.MANY", 1)
-    monkeypatch.setattr("engine.catalog.ahead.SLICE_S", 0)
+    monkeypatch.setattr("engine.session.catalog.ahead.MANY", 1)
+    monkeypatch.setattr("engine.session.catalog.ahead.SLICE_S", 0)
     classes = next(r.oid for r in virtual_relations() if r.name == "pg_class")
 
     def made(database: Any) -> int:

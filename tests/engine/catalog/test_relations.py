@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from engine.catalog.relations.builtin_relations import OWN_RELATIONS, virtual_relations
-from engine.catalog.relations.virtual import SOURCES
+from engine.catalog.relations.sources import SOURCES
 from planner.facts import facts, rows
 from tests.support.server import ServerProcess
 

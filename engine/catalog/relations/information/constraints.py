@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from engine.catalog.relations.virtual import RowDict, by_name, of_each, relation
+from engine.catalog.relations.sources import RowDict, by_name, of_each, relation
 from engine.catalog.state import CatalogSnapshot
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.catalog.relation_kinds import TABLES
@@ -13,7 +13,7 @@ from planner.catalog.rights import Rights
 from planner.information.definitions import constraint_text
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
 def _yes(flag: bool) -> str:
@@ -32,7 +32,7 @@ _ACTION = {
 
 
 @of_each("information_schema.table_constraints", keys={"table_name": by_name})
-def table_constraints(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def table_constraints(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield constraints; NOT NULL columns appear as CHECK constraints, as the standard has it."""
     if item.kind not in TABLES:
         return
@@ -62,7 +62,7 @@ def _not_null_name(item: RelationDef, column: ColumnDef) -> str:
 
 
 @relation("information_schema.check_constraints", "session")
-def check_constraints(session: Session) -> Iterator[RowDict]:
+def check_constraints(session: Reading) -> Iterator[RowDict]:
     """Yield CHECK constraints of the tables that the user owns, as the reader's search path has them printed."""
     rights = Rights(session.rights_catalog, session.role)
     for item in session.catalog.user_relations():
@@ -76,7 +76,7 @@ def check_constraints(session: Session) -> Iterator[RowDict]:
 
 
 @of_each("information_schema.check_constraints")
-def not_null_constraints(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def not_null_constraints(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield NOT NULL constraints."""
     if item.kind in TABLES:
         for column in item.live:
@@ -89,7 +89,7 @@ def not_null_constraints(session: Session, item: RelationDef) -> Iterator[RowDic
 
 
 @of_each("information_schema.key_column_usage", keys={"table_name": by_name}, needs=_referred_to)
-def key_column_usage(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def key_column_usage(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield the columns of primary keys, unique constraints and foreign keys."""
     names = {c.attnum: c.name for c in item.columns}
     for constraint in item.constraints:
@@ -106,7 +106,7 @@ def key_column_usage(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 def _referenced_key(
-    session: Session, constraint: ConstraintDef
+    session: Reading, constraint: ConstraintDef
 ) -> tuple[RelationDef, ConstraintDef | None, tuple[int, ...]]:
     """Return what a foreign key refers to: the table, the constraint of its unique index if any, its columns."""
     assert constraint.foreign is not None
@@ -118,7 +118,7 @@ def _referenced_key(
     return table, key, index.attnums
 
 
-def _places_in_key(session: Session, constraint: ConstraintDef) -> list[int] | None:
+def _places_in_key(session: Reading, constraint: ConstraintDef) -> list[int] | None:
     """Return for each column of a foreign key which column of the unique constraint it refers to, from 1."""
     if constraint.foreign is None:
         return None
@@ -127,7 +127,7 @@ def _places_in_key(session: Session, constraint: ConstraintDef) -> list[int] | N
 
 
 def _used_columns(
-    session: Session, item: RelationDef, constraint: ConstraintDef
+    session: Reading, item: RelationDef, constraint: ConstraintDef
 ) -> tuple[RelationDef, tuple[int, ...]]:
     if constraint.foreign is None:
         return item, constraint.attnums
@@ -135,7 +135,7 @@ def _used_columns(
 
 
 @of_each("information_schema.referential_constraints", needs=_referred_to)
-def referential_constraints(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def referential_constraints(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield foreign keys; the unique constraint is NULL where they refer to a mere unique index."""
     for constraint in item.foreign_keys:
         assert constraint.foreign is not None
@@ -153,7 +153,7 @@ def referential_constraints(session: Session, item: RelationDef) -> Iterator[Row
 
 
 @of_each("information_schema.constraint_column_usage", needs=_referred_to)
-def constraint_column_usage(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def constraint_column_usage(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield the columns that constraints use; of a foreign key, those it refers to."""
     for constraint in item.constraints:
         if constraint.kind in "tx":
@@ -169,7 +169,7 @@ def constraint_column_usage(session: Session, item: RelationDef) -> Iterator[Row
 
 
 @of_each("information_schema.constraint_table_usage", needs=_referred_to)
-def constraint_table_usage(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def constraint_table_usage(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield the tables of primary keys and unique constraints, and those that foreign keys refer to."""
     for constraint in item.constraints:
         if constraint.kind in "puf":

@@ -19,7 +19,7 @@ from engine.catalog.relations.information.usage import named_type
 from engine.catalog.relations.pg_composites import attributes
 from engine.catalog.relations.pg_domains import all_domains, domains
 from engine.catalog.relations.pg_row_types import row_types
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_CLASS_OID, PG_TYPE_OID, SUPERUSER_OID
 from planner.catalog import ColumnDef
 from planner.catalog.acl import DATABASE_OWNER, EVERYBODY, AclItem, default_acl
@@ -31,18 +31,18 @@ from planner.types import SqlType
 from planner.types.facts import element_of, format_type
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
 def _yes(flag: bool) -> str:
     return "YES" if flag else "NO"
 
 
-def _rights(session: Session) -> Rights:
+def _rights(session: Reading) -> Rights:
     return Rights(session.rights_catalog, session.role)
 
 
-def _name(session: Session, oid: int) -> str:
+def _name(session: Reading, oid: int) -> str:
     role = session.catalog.role_by_oid(oid)
     return role.name if role is not None else ""
 
@@ -51,14 +51,14 @@ def _name(session: Session, oid: int) -> str:
 
 
 @relation("information_schema.enabled_roles", "session")
-def enabled_roles(session: Session) -> Iterator[RowDict]:
+def enabled_roles(session: Reading) -> Iterator[RowDict]:
     """Yield the roles whose rights the user has."""
     rights = _rights(session)
     return ({"role_name": role.name} for role in session.catalog.roles.values() if rights.owns(role.oid))
 
 
 @relation("information_schema.applicable_roles", "session")
-def applicable_roles(session: Session) -> Iterator[RowDict]:
+def applicable_roles(session: Reading) -> Iterator[RowDict]:
     """Yield what the roles are members of whose rights the user has."""
     rights = _rights(session)
     for role in session.catalog.roles.values():
@@ -70,7 +70,7 @@ def applicable_roles(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.administrable_role_authorizations", "session")
-def administrable_role_authorizations(session: Session) -> Iterator[RowDict]:
+def administrable_role_authorizations(session: Reading) -> Iterator[RowDict]:
     """Yield the memberships with the admin option."""
     return (row for row in applicable_roles(session) if row["is_grantable"] == "YES")
 
@@ -78,7 +78,7 @@ def administrable_role_authorizations(session: Session) -> Iterator[RowDict]:
 # --- privileges -------------------------------------------------------------------------------------
 
 
-def _granted(session: Session, items: Iterable[AclItem], letter: str, owner: int) -> Iterator[RowDict]:
+def _granted(session: Reading, items: Iterable[AclItem], letter: str, owner: int) -> Iterator[RowDict]:
     """Yield grantor, grantee and is_grantable of the items that have a letter and that the user may see."""
     rights = _rights(session)
     for item in items:
@@ -94,14 +94,14 @@ def _granted(session: Session, items: Iterable[AclItem], letter: str, owner: int
             }  # fmt: skip
 
 
-def _about_own_roles(session: Session, found: Iterable[RowDict]) -> Iterator[RowDict]:
+def _about_own_roles(session: Reading, found: Iterable[RowDict]) -> Iterator[RowDict]:
     """Yield the rows whose grantor or grantee is a role whose rights the user has."""
     enabled = {row["role_name"] for row in enabled_roles(session)}
     return (row for row in found if row["grantor"] in enabled or row["grantee"] in enabled)
 
 
 @relation("information_schema.routine_privileges", "session")
-def routine_privileges(session: Session) -> Iterator[RowDict]:
+def routine_privileges(session: Reading) -> Iterator[RowDict]:
     """Yield who may call users' functions."""
     for function in session.catalog.functions():
         for row in _granted(session, function_acl(session.catalog, function), "X", function.owner):
@@ -113,13 +113,13 @@ def routine_privileges(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.role_routine_grants", "session")
-def role_routine_grants(session: Session) -> Iterator[RowDict]:
+def role_routine_grants(session: Reading) -> Iterator[RowDict]:
     """Yield who may call users' functions, as far as it is about the user's roles."""
     return _about_own_roles(session, routine_privileges(session))
 
 
 @relation("information_schema.udt_privileges", "session")
-def udt_privileges(session: Session) -> Iterator[RowDict]:
+def udt_privileges(session: Reading) -> Iterator[RowDict]:
     """Yield who may use composite types, row types of relations among them."""
     found: list[tuple[str, str, int, tuple[AclItem, ...]]] = [
         (made.schema, made.name, made.owner, type_acl(session.catalog, made))
@@ -140,13 +140,13 @@ def udt_privileges(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.role_udt_grants", "session")
-def role_udt_grants(session: Session) -> Iterator[RowDict]:
+def role_udt_grants(session: Reading) -> Iterator[RowDict]:
     """Yield who may use composite types, as far as it is about the user's roles."""
     return _about_own_roles(session, udt_privileges(session))
 
 
 @relation("information_schema.usage_privileges", "session")
-def usage_privileges(session: Session) -> Iterator[RowDict]:
+def usage_privileges(session: Reading) -> Iterator[RowDict]:
     """Yield who may use collations (everybody), domains, foreign-data wrappers and servers, and the sequences that have lists."""
     everybody: RowDict = {"grantor": _name(session, SUPERUSER_OID), "grantee": "PUBLIC", "is_grantable": "NO"}
     for fact in rows("collations"):
@@ -169,7 +169,7 @@ def usage_privileges(session: Session) -> Iterator[RowDict]:
             yield _usable(session, row, "SEQUENCE", item.schema, item.name)
 
 
-def _usable(session: Session, granted: RowDict, kind: str, schema: str, name: str) -> RowDict:
+def _usable(session: Reading, granted: RowDict, kind: str, schema: str, name: str) -> RowDict:
     return {
         **granted, "object_catalog": session.database, "object_schema": schema, "object_name": name,
         "object_type": kind, "privilege_type": "USAGE",
@@ -177,7 +177,7 @@ def _usable(session: Session, granted: RowDict, kind: str, schema: str, name: st
 
 
 @relation("information_schema.role_usage_grants", "session")
-def role_usage_grants(session: Session) -> Iterator[RowDict]:
+def role_usage_grants(session: Reading) -> Iterator[RowDict]:
     """Yield who may use domains, collations and sequences, as far as it is about the user's roles."""
     return _about_own_roles(session, usage_privileges(session))
 
@@ -186,7 +186,7 @@ def role_usage_grants(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.data_type_privileges", "session")
-def data_type_privileges(session: Session) -> Iterator[RowDict]:
+def data_type_privileges(session: Reading) -> Iterator[RowDict]:
     """Yield everything that has a type: attributes, columns, domains, parameters and results of users' functions."""
     for row in attributes(session):
         yield _typed(session, row["udt_schema"], row["udt_name"], "USER-DEFINED TYPE", row)
@@ -199,7 +199,7 @@ def data_type_privileges(session: Session) -> Iterator[RowDict]:
         yield _typed(session, row["specific_schema"], row["specific_name"], "ROUTINE", row)
 
 
-def _typed(session: Session, schema: str, name: str, kind: str, row: RowDict) -> RowDict:
+def _typed(session: Reading, schema: str, name: str, kind: str, row: RowDict) -> RowDict:
     return {
         "object_catalog": session.database, "object_schema": schema, "object_name": name, "object_type": kind,
         "dtd_identifier": row["dtd_identifier"],
@@ -207,7 +207,7 @@ def _typed(session: Session, schema: str, name: str, kind: str, row: RowDict) ->
 
 
 @relation("information_schema.element_types", "session")
-def element_types(session: Session) -> Iterator[RowDict]:
+def element_types(session: Reading) -> Iterator[RowDict]:
     """Yield what arrays are arrays of, of everything that is of an array type."""
     catalog = session.catalog
     for made in catalog.user_types():
@@ -231,7 +231,7 @@ def element_types(session: Session) -> Iterator[RowDict]:
             )
 
 
-def _element(session: Session, schema: str, name: str, kind: str, column: ColumnDef) -> Iterator[RowDict]:
+def _element(session: Reading, schema: str, name: str, kind: str, column: ColumnDef) -> Iterator[RowDict]:
     oid = column.declared.oid
     fact = facts().types.get(oid)
     element = element_of(oid)

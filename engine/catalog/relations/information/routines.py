@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from engine.catalog.relations.information.schema import type_columns
 from engine.catalog.relations.pg_builtins import builtin_procs
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict, relation
 from planner.catalog import ColumnDef
 from planner.facts import INFORMATION_SCHEMA_OID, facts, rows
 from planner.information.definitions import function_argument_default
@@ -22,7 +22,7 @@ from planner.types import SqlType
 from planner.types.facts import format_type, is_fact
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 _KINDS = {"f": "FUNCTION", "p": "PROCEDURE"}  # others have none
 _MODES = {"i": "IN", "v": "IN", "o": "OUT", "t": "OUT", "b": "INOUT"}
@@ -31,7 +31,7 @@ _MODES = {"i": "IN", "v": "IN", "o": "OUT", "t": "OUT", "b": "INOUT"}
 _Type: TypeAlias = tuple[str | None, str | None, str | None]  # data_type, schema, name
 
 
-def _type(session: Session, oid: int) -> _Type:
+def _type(session: Reading, oid: int) -> _Type:
     """Return how a type is shown, without its precision: the standard does not show it here."""
     if is_fact(oid):
         return _built_in_type(oid)
@@ -121,7 +121,7 @@ def _built_in_parameters() -> tuple[RowDict, ...]:
 
 
 @relation("information_schema.routines", "catalog")
-def routines(session: Session) -> Iterator[RowDict]:
+def routines(session: Reading) -> Iterator[RowDict]:
     """Yield routines, PostgreSQL's own first."""
     users = users_routines(session)
     for row in itertools.chain(_built_in_routines(), users):
@@ -132,7 +132,7 @@ def routines(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-def users_routines(session: Session) -> Iterator[RowDict]:
+def users_routines(session: Reading) -> Iterator[RowDict]:
     """Yield users' functions, without the columns that name the database."""
     for function in session.catalog.functions():
         yield _routine(
@@ -145,13 +145,13 @@ def users_routines(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.parameters", "catalog")
-def parameters(session: Session) -> Iterator[RowDict]:
+def parameters(session: Reading) -> Iterator[RowDict]:
     """Yield parameters of functions, of PostgreSQL's own first."""
     for row in itertools.chain(_built_in_parameters(), users_parameters(session)):
         yield {**row, "specific_catalog": session.database, "udt_catalog": session.database}
 
 
-def users_parameters(session: Session) -> Iterator[RowDict]:
+def users_parameters(session: Reading) -> Iterator[RowDict]:
     """Yield parameters of users' functions, without the columns that name the database."""
     for function in session.catalog.functions():
         parts = zip(function.types, function.modes, function.names, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from engine.catalog.relations.virtual import RowDict, by_name, of_each, relation
+from engine.catalog.relations.sources import RowDict, by_name, of_each, relation
 from engine.catalog.state import CatalogSnapshot
 from planner import facts as f
 from planner.bind.change.updatable import updatable_columns
@@ -20,7 +20,7 @@ from planner.information.named_constants import as_literals_are, with_names
 from planner.types.facts import DEFAULT_COLLATION, format_type, is_fact, numeric_precision_scale
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 _INTEGER_BITS = {f.INT2: 16, f.INT4: 32, f.INT8: 64}
 _FLOAT_BITS = {f.FLOAT4: 24, f.FLOAT8: 53}
@@ -37,12 +37,12 @@ def _yes(flag: bool) -> str:
     return "YES" if flag else "NO"
 
 
-def _owner(session: Session, oid: int) -> str:
+def _owner(session: Reading, oid: int) -> str:
     role = session.catalog.role_by_oid(oid)
     return role.name if role is not None else ""
 
 
-def _relations(session: Session, kinds: str = "rv") -> Iterator[RelationDef]:
+def _relations(session: Reading, kinds: str = "rv") -> Iterator[RelationDef]:
     return (r for r in session.catalog.all_relations() if r.kind in kinds)
 
 
@@ -74,7 +74,7 @@ _TABLE_TYPES: Final = {"v": "VIEW", "f": "FOREIGN"}
 
 
 @relation("information_schema.schemata", "catalog")
-def schemata(session: Session) -> Iterator[RowDict]:
+def schemata(session: Reading) -> Iterator[RowDict]:
     """Yield schemata."""
     for schema in session.catalog.schemas():
         yield {
@@ -84,7 +84,7 @@ def schemata(session: Session) -> Iterator[RowDict]:
 
 
 @of_each("information_schema.tables", keys={"table_name": by_name}, needs=relations_read, builtin=True)
-def tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def tables(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield tables and views."""
     if item.kind in STANDARD_TABLES:
         kind = _TABLE_TYPES.get(item.kind, "BASE TABLE") if item.persistence != "t" else "LOCAL TEMPORARY"
@@ -99,7 +99,7 @@ def tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-def updatable(session: Session, view: RelationDef) -> frozenset[int] | None:
+def updatable(session: Reading, view: RelationDef) -> frozenset[int] | None:
     """Return the columns of a view that can be assigned to, kept with the catalog; None: nothing goes through it."""
     key = ("updatable", view.oid)
     if key not in session.catalog.derived:
@@ -108,7 +108,7 @@ def updatable(session: Session, view: RelationDef) -> frozenset[int] | None:
     return cast("frozenset[int] | None", found)
 
 
-def collation_columns(session: Session, column: ColumnDef) -> RowDict:
+def collation_columns(session: Reading, column: ColumnDef) -> RowDict:
     """Return the columns that name a column's collation; the default one, and that of what has none, are NULL."""
     oid = collation_of(column)
     if oid in (0, DEFAULT_COLLATION):
@@ -118,7 +118,7 @@ def collation_columns(session: Session, column: ColumnDef) -> RowDict:
     return {"collation_catalog": session.database, "collation_schema": schema, "collation_name": name}
 
 
-def type_columns(session: Session, column: ColumnDef) -> RowDict:
+def type_columns(session: Reading, column: ColumnDef) -> RowDict:
     """Return the columns that describe a type, as the standard splits them."""
     oid, typmod = column.type
     fact = f.facts().types.get(oid)
@@ -159,7 +159,7 @@ def type_columns(session: Session, column: ColumnDef) -> RowDict:
 
 
 @of_each("information_schema.columns", keys={"table_name": by_name}, needs=_named_by_columns, builtin=True)
-def columns(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def columns(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield columns of tables and views."""
     if item.kind in STANDARD_TABLES:
         assignable = (updatable(session, item) or ()) if item.kind == "v" else ()
@@ -175,13 +175,13 @@ def columns(session: Session, item: RelationDef) -> Iterator[RowDict]:
             }  # fmt: skip
 
 
-def _domain_refuses_null(session: Session, column: ColumnDef) -> bool:
+def _domain_refuses_null(session: Reading, column: ColumnDef) -> bool:
     """Tell whether the domain of a column is NOT NULL, itself: those under it do not count (PostgreSQL's view)."""
     made = session.catalog.type_by_oid(column.domain) if column.domain else None
     return made is not None and made.oid == column.domain and made.not_null
 
 
-def _of_domain(session: Session, column: ColumnDef) -> RowDict:
+def _of_domain(session: Reading, column: ColumnDef) -> RowDict:
     """Return what describes a column's type; where that is a domain: what the domain is directly over, and its name."""
     if not column.domain:
         return type_columns(session, column)
@@ -194,7 +194,7 @@ def _of_domain(session: Session, column: ColumnDef) -> RowDict:
     }  # fmt: skip
 
 
-def _default(session: Session, relation: RelationDef, column: ColumnDef) -> str | None:
+def _default(session: Reading, relation: RelationDef, column: ColumnDef) -> str | None:
     """Return a default as text; what is not in public is named with their schema, whoever asks."""
     if column.default_sql is None or column.identity:
         return None
@@ -202,7 +202,7 @@ def _default(session: Session, relation: RelationDef, column: ColumnDef) -> str 
     return as_literals_are(session, with_names(text, session.catalog))
 
 
-def _identity(session: Session, column: ColumnDef) -> RowDict:
+def _identity(session: Reading, column: ColumnDef) -> RowDict:
     if not column.identity:
         return {"is_identity": "NO", "identity_cycle": "NO"}
     drawn = session.catalog.relation_by_oid(drawn_from(column) or 0)
@@ -218,7 +218,7 @@ def _identity(session: Session, column: ColumnDef) -> RowDict:
 
 
 @of_each("information_schema.sequences", keys={"sequence_name": by_name})
-def sequences(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def sequences(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield sequences, without those of identity columns."""
     if item.kind == "S":
         made = item.sequence
@@ -234,7 +234,7 @@ def sequences(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 @relation("information_schema.views", "session")
-def views(session: Session) -> Iterator[RowDict]:
+def views(session: Reading) -> Iterator[RowDict]:
     """Yield views."""
     for item in _relations(session, "v"):
         yield {
@@ -250,7 +250,7 @@ def views(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.collations", "catalog")
-def collations(session: Session) -> Iterator[RowDict]:
+def collations(session: Reading) -> Iterator[RowDict]:
     """Yield the collations this server compares by."""
     for row in f.rows("collations"):
         if int(row["collencoding"]) in (-1, UTF8_ENCODING):
@@ -266,13 +266,13 @@ def collations(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.information_schema_catalog_name", "catalog")
-def catalog_name(session: Session) -> Iterator[RowDict]:
+def catalog_name(session: Reading) -> Iterator[RowDict]:
     """Yield the one catalog's name."""
     yield {"catalog_name": session.database}
 
 
 @relation("information_schema.character_sets", "catalog")
-def character_sets(session: Session) -> Iterator[RowDict]:
+def character_sets(session: Reading) -> Iterator[RowDict]:
     """Yield the one character set."""
     yield {
         "character_set_name": "UTF8", "character_repertoire": "UCS", "form_of_use": "UTF8",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from engine.catalog.relations.information.schema import relations_read
 from engine.catalog.relations.pg_row_types import row_types
-from engine.catalog.relations.virtual import RowDict, by_name, of_each, relation
+from engine.catalog.relations.sources import RowDict, by_name, of_each, relation
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import SUPERUSER_OID
 from planner.bind.define.functions import body_statements
@@ -41,32 +41,32 @@ from planner.query import (
 from planner.query.walk import children
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 
-def _rights(session: Session) -> Rights:
+def _rights(session: Reading) -> Rights:
     return Rights(session.rights_catalog, session.role)
 
 
-def _specific(session: Session, function: FunctionDef) -> RowDict:
+def _specific(session: Reading, function: FunctionDef) -> RowDict:
     return {
         "specific_catalog": session.database, "specific_schema": function.schema,
         "specific_name": f"{function.name}_{function.oid}",
     }  # fmt: skip
 
 
-def _routine(session: Session, function: FunctionDef) -> RowDict:
+def _routine(session: Reading, function: FunctionDef) -> RowDict:
     return {
         **_specific(session, function), "routine_catalog": session.database, "routine_schema": function.schema,
         "routine_name": function.name,
     }  # fmt: skip
 
 
-def _table(session: Session, item: RelationDef) -> RowDict:
+def _table(session: Reading, item: RelationDef) -> RowDict:
     return {"table_catalog": session.database, "table_schema": item.schema, "table_name": item.name}
 
 
-def _view(session: Session, item: RelationDef) -> RowDict:
+def _view(session: Reading, item: RelationDef) -> RowDict:
     return {"view_catalog": session.database, "view_schema": item.schema, "view_name": item.name}
 
 
@@ -148,7 +148,7 @@ def _columns_of_body(catalog: CatalogSnapshot, function: FunctionDef) -> dict[in
 # --- functions --------------------------------------------------------------------------------------
 
 
-def _relations_of(session: Session, function: FunctionDef) -> Iterator[RelationDef]:
+def _relations_of(session: Reading, function: FunctionDef) -> Iterator[RelationDef]:
     """Yield the relations that a function names in its body or a default of a parameter, which the user owns."""
     rights = _rights(session)
     texts = " ".join((function.body_sql, *function.defaults))
@@ -160,7 +160,7 @@ def _relations_of(session: Session, function: FunctionDef) -> Iterator[RelationD
 
 
 @relation("information_schema.routine_table_usage", "session")
-def routine_table_usage(session: Session) -> Iterator[RowDict]:
+def routine_table_usage(session: Reading) -> Iterator[RowDict]:
     """Yield the tables and views that functions name."""
     for function in session.catalog.functions():
         for item in _relations_of(session, function):
@@ -169,7 +169,7 @@ def routine_table_usage(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.routine_sequence_usage", "session")
-def routine_sequence_usage(session: Session) -> Iterator[RowDict]:
+def routine_sequence_usage(session: Reading) -> Iterator[RowDict]:
     """Yield the sequences that functions name."""
     for function in session.catalog.functions():
         for item in _relations_of(session, function):
@@ -181,7 +181,7 @@ def routine_sequence_usage(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.routine_column_usage", "session")
-def routine_column_usage(session: Session) -> Iterator[RowDict]:
+def routine_column_usage(session: Reading) -> Iterator[RowDict]:
     """Yield the columns that functions name."""
     rights = _rights(session)
     for function in session.catalog.functions():
@@ -195,7 +195,7 @@ def routine_column_usage(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.routine_routine_usage", "session")
-def routine_routine_usage(session: Session) -> Iterator[RowDict]:
+def routine_routine_usage(session: Reading) -> Iterator[RowDict]:
     """Yield the users' functions that functions call."""
     rights = _rights(session)
     for function in session.catalog.functions():
@@ -212,7 +212,7 @@ def routine_routine_usage(session: Session) -> Iterator[RowDict]:
 
 
 @of_each("information_schema.view_table_usage", keys={"view_name": by_name}, needs=relations_read)
-def view_table_usage(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def view_table_usage(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield the tables and views that views name, to who owns these."""
     rights = _rights(session)
     for oid in item.depends_on if item.kind == "v" else ():
@@ -222,7 +222,7 @@ def view_table_usage(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 @relation("information_schema.view_column_usage", "session")
-def view_column_usage(session: Session) -> Iterator[RowDict]:
+def view_column_usage(session: Reading) -> Iterator[RowDict]:
     """Yield the columns that views name."""
     rights = _rights(session)
     for view in session.catalog.user_relations():
@@ -238,7 +238,7 @@ def view_column_usage(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.view_routine_usage", "session")
-def view_routine_usage(session: Session) -> Iterator[RowDict]:
+def view_routine_usage(session: Reading) -> Iterator[RowDict]:
     """Yield the users' functions that views call."""
     rights = _rights(session)
     for view in session.catalog.user_relations():
@@ -252,7 +252,7 @@ def view_routine_usage(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.check_constraint_routine_usage", "session")
-def check_constraint_routine_usage(session: Session) -> Iterator[RowDict]:
+def check_constraint_routine_usage(session: Reading) -> Iterator[RowDict]:
     """Yield the users' functions that CHECK constraints of tables and domains call."""
     rights = _rights(session)
     checked: list[RelationDef | TypeDef] = [*session.catalog.user_relations()]
@@ -270,7 +270,7 @@ def check_constraint_routine_usage(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.column_column_usage", "session")
-def column_column_usage(session: Session) -> Iterator[RowDict]:
+def column_column_usage(session: Reading) -> Iterator[RowDict]:
     """Yield the columns from which generated columns are computed."""
     rights = _rights(session)
     for item in session.catalog.user_relations():
@@ -288,7 +288,7 @@ def column_column_usage(session: Session) -> Iterator[RowDict]:
 
 
 @relation("information_schema.column_udt_usage", "session")
-def column_udt_usage(session: Session) -> Iterator[RowDict]:
+def column_udt_usage(session: Reading) -> Iterator[RowDict]:
     """Yield the types of columns that the user owns; of a domain what it is over."""
     rights = _rights(session)
     for item in session.catalog.all_relations():
@@ -305,7 +305,7 @@ def column_udt_usage(session: Session) -> Iterator[RowDict]:
                 }  # fmt: skip
 
 
-def named_type(session: Session, oid: int) -> tuple[str, str, int]:
+def named_type(session: Reading, oid: int) -> tuple[str, str, int]:
     """Return schema, name and owner of a type, be it the row type of a relation."""
     made = session.catalog.type_by_oid(oid)
     if made is not None:

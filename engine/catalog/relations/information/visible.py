@@ -16,7 +16,7 @@ from planner.catalog import RelationDef
 from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.catalog.reading import Reading
 
 Row: TypeAlias = tuple[Any, ...]
 Places: TypeAlias = Mapping[str, int]  # of the columns, by name
@@ -32,7 +32,7 @@ _NOT_NULL: Final = re.compile(r"\d+_(\d+)_(\d+)_not_null")
 class _Viewer:
     """One role that reads one view."""
 
-    def __init__(self, session: Session, places: Places) -> None:
+    def __init__(self, session: Reading, places: Places) -> None:
         self.catalog = session.catalog
         self.rights = Rights(session.rights_catalog, session.role)
         self.places = places
@@ -210,7 +210,7 @@ _OWNERS: Final[Mapping[str, tuple[str, Look]]] = {
 }  # fmt: skip
 
 
-def visible(session: Session, view: RelationDef, places: Places) -> Filter | None:
+def visible(session: Reading, view: RelationDef, places: Places) -> Filter | None:
     """Return what keeps the rows of a catalog relation that the session's role may see; None: all as they are."""
     look = _LOOKS.get(view.name) if view.schema == "information_schema" else None
     if look is None or (session.role is not None and session.role.superuser):

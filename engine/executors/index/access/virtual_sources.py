@@ -1,6 +1,6 @@
 """Where rows of catalog relations come from: all of them, or those with a value in one column.
 
-    the cache's own rows (engine.catalog.relations.virtual)    33 columns of pg_class
+    the cache's own rows (engine.session.catalog.virtual)    33 columns of pg_class
       filter                                         looks at these
       narrow                                         the columns that the query reads: joins copy rows
 

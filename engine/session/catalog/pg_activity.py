@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.base.lock_modes import mode_name
 from engine.base.losses import MEANINGS
 from engine.base.memory import MemoryPlan
-from engine.catalog.relations.virtual import RowDict, relation
+from engine.catalog.relations.sources import RowDict
 from engine.catalog.storage.fences import standing
 from engine.catalog.storage.stored import PG_CLASS_OID
 from engine.catalog.tids import block_and_position, tid_of
+from engine.session.catalog.session_rows import relation
 from pgwire.codecs.network import address_of
 from pgwire.give_way import paced_iter
 from planner.types.facts import FIRST_USER_OID

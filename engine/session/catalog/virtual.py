@@ -17,17 +17,53 @@ import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from engine.catalog import parameters
 from engine.catalog.acl_texts import acl_texts
-from engine.catalog.kept import Found, KeptRows, Needs, Part, Rows, both, only
-from engine.catalog.relations.builtin_relations import virtual_relations
-from engine.catalog.relations.counted import CountedRows, Figures
+from engine.catalog.kept import Found, KeptRows, Part, Rows, both, only
+from engine.catalog.relations import (
+    pg_builtins,
+    pg_catalog,
+    pg_collations,
+    pg_composites,
+    pg_conversions,
+    pg_default_acl,
+    pg_depend,
+    pg_domains,
+    pg_extensions,
+    pg_foreign,
+    pg_functions,
+    pg_opclasses,
+    pg_policies,
+    pg_ranges,
+    pg_shared,
+    pg_shdepend,
+    pg_statistic_ext,
+    pg_statistics,
+    pg_text_search,
+    pg_triggers,
+    pg_types,
+)
+from engine.catalog.relations.counted import CountedRows
+from engine.catalog.relations.information import constraints as information_constraints
+from engine.catalog.relations.information import grants as information_grants
+from engine.catalog.relations.information import rights as information_rights
+from engine.catalog.relations.information import routines as information_routines
+from engine.catalog.relations.information import schema as information_schema
+from engine.catalog.relations.information import usage as information_usage
 from engine.catalog.relations.information.visible import visible
+from engine.catalog.relations.sources import (
+    SOURCES,
+    Maker,
+    RowDict,
+    Source,
+    definitions,
+)
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.attribute_numbers import numbered
 from engine.catalog.storage.stored import PG_TYPE_OID
+from engine.session.catalog import pg_activity, pg_monitor
 from pgwire.codecs.settings import STORED_TEXT
 from pgwire.give_way import paced, paced_iter
 from planner.base.quoting import printed
@@ -38,12 +74,8 @@ from planner.types.facts import FIRST_USER_OID
 from txn.base.slices import over
 
 if TYPE_CHECKING:
+    from engine.catalog.reading import Reading
     from engine.server.database import Database
-    from engine.session.session import Session
-
-RowDict: TypeAlias = Mapping[str, Any]
-# static: the same for ever; catalog: per catalog version; session: computed for every statement
-Scope: TypeAlias = Literal["static", "catalog", "session"]
 
 CACHED_CATALOG_VERSIONS = 4
 # The larger ones of what is built in, which depend on no session
@@ -83,123 +115,6 @@ _NEUTRAL: dict[int, Any] = {
 }  # fmt: skip
 
 
-Maker: TypeAlias = Callable[["Session"], Iterable[RowDict]]
-MakerOfEach: TypeAlias = Callable[["Session", RelationDef], Iterable[RowDict]]
-
-
-# --- which relations a value means --------------------------------------------------------------
-
-Locator: TypeAlias = Callable[[CatalogSnapshot, Any], Iterable[RelationDef | None]]
-
-
-def by_oid(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
-    """Return the relation whose oid it is."""
-    return (catalog.relation_by_oid(value),)
-
-
-def by_index_oid(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
-    """Return the table of the index whose oid it is."""
-    index = catalog.relation_by_oid(value)
-    return () if index is None else (catalog.relation_by_oid(index.table_oid),)
-
-
-def by_constraint_oid(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
-    """Return the table of the constraint whose oid it is."""
-    found = catalog.constraint_by_oid(value)
-    return () if found is None else (found[0],)
-
-
-def by_row_type(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
-    """Return the relation of a row type, or of the array type over one; of a composite type the relation that it is."""
-    made = catalog.type_by_oid(value)
-    if made is not None:
-        return (catalog.relation_by_oid(made.relation_oid),) if made.relation_oid else ()
-    found = catalog.row_type_relation(value)
-    return () if found is None else (found[0],)
-
-
-def by_name(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
-    """Return the relations of this name in all schemas."""
-    return [catalog.relation(schema.name, value) for schema in catalog.schemas()]
-
-
-def by_type_name(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
-    """Return the relations whose row types, or array types over them, have this name."""
-    return [*by_name(catalog, value), *(by_name(catalog, value[1:]) if value.startswith("_") else ())]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """How rows are made: all by ``make``, or those of each relation, indexes among them, by ``each``.
-
-    Attributes:
-        keys: columns that tell which relations a row may belong to.
-        needs: see ``of_each``.
-        builtin: catalog relations have rows, too.
-        figures: what is counted in them.
-    """
-
-    scope: Scope
-    make: Maker | None = None
-    each: MakerOfEach | None = None
-    keys: Mapping[str, Locator] = field(default_factory=dict)
-    needs: Needs | None = None
-    builtin: bool = False
-    figures: Figures | None = None
-
-
-# A relation may have several sources: what is built in (static) and what users made (catalog).
-SOURCES: dict[str, tuple[Source, ...]] = {}
-
-
-def _register(name: str, source: Source) -> None:
-    key = name if "." in name else f"pg_catalog.{name}"
-    SOURCES[key] = (*SOURCES.get(key, ()), source)
-
-
-def relation(name: str, scope: Scope) -> Callable[[Maker], Maker]:
-    """Register a maker of rows of ``schema.name`` (pg_catalog where no schema is given)."""
-
-    def register(make: Maker) -> Maker:
-        _register(name, Source(scope, make))
-        return make
-
-    return register
-
-
-def of_each(
-    name: str,
-    *,
-    keys: Mapping[str, Locator] | None = None,
-    needs: Needs | None = None,
-    builtin: bool = False,
-    figures: Figures | None = None,
-) -> Callable[[MakerOfEach], MakerOfEach]:
-    """Register a maker of the rows of ``schema.name`` that belong to one relation: a user's, or with ``builtin`` any.
-
-    They may depend on its definition, rights on it, objects other than relations and comments, and on the relations whose oids
-    ``needs`` gives; on nothing else of the catalog, and on no session.
-    """
-
-    def register(each: MakerOfEach) -> MakerOfEach:
-        _register(
-            name, Source("catalog", each=each, keys=keys or {}, needs=needs, builtin=builtin, figures=figures)
-        )
-        return each
-
-    return register
-
-
-@functools.cache
-def keyed_columns(oid: int) -> frozenset[int]:
-    """Return the columns of a catalog relation by which users' rows are found one by one."""
-    definition = _definitions().get(oid)
-    if definition is None:
-        return frozenset()
-    keys = {name for s in SOURCES.get(f"{definition.schema}.{definition.name}", ()) for name in s.keys}
-    return frozenset(column.attnum for column in definition.columns if column.name in keys)
-
-
 _static: Final[dict[tuple[int, int], Part]] = {}
 """The rows of static sources by relation and position among its sources (-1: of all of them): one list for all databases of a process."""
 
@@ -209,39 +124,6 @@ class VirtualCatalog:
 
     def __init__(self, database: Database) -> None:
         """Load the makers."""
-        from engine.catalog import parameters
-        from engine.catalog.relations import (
-            pg_activity,
-            pg_builtins,
-            pg_catalog,
-            pg_collations,
-            pg_composites,
-            pg_conversions,
-            pg_default_acl,
-            pg_depend,
-            pg_domains,
-            pg_extensions,
-            pg_foreign,
-            pg_functions,
-            pg_monitor,
-            pg_opclasses,
-            pg_policies,
-            pg_ranges,
-            pg_shared,
-            pg_shdepend,
-            pg_statistic_ext,
-            pg_statistics,
-            pg_text_search,
-            pg_triggers,
-            pg_types,
-        )
-        from engine.catalog.relations.information import constraints as information_constraints
-        from engine.catalog.relations.information import grants as information_grants
-        from engine.catalog.relations.information import rights as information_rights
-        from engine.catalog.relations.information import routines as information_routines
-        from engine.catalog.relations.information import schema as information_schema
-        from engine.catalog.relations.information import usage as information_usage
-
         self._db = database
         self._makers = (
             pg_catalog,
@@ -275,7 +157,7 @@ class VirtualCatalog:
             information_routines,
             information_usage,
         )
-        self._relations = _definitions()
+        self._relations = definitions()
         self._named = {f"{r.schema}.{r.name}": r for r in self._relations.values()}
         self._sources = {r.oid: SOURCES.get(f"{r.schema}.{r.name}", ()) for r in self._relations.values()}
         self._places = {
@@ -316,7 +198,13 @@ class VirtualCatalog:
             )
             kept = made
             if source.figures is not None:
-                kept = CountedRows(made, source.figures, self._places[oid], lambda: self._db.clock_us())
+                kept = CountedRows(
+                    made,
+                    source.figures,
+                    self._places[oid],
+                    lambda: self._db.clock_us(),
+                    lambda: self._db.store.read_points(),
+                )
             self._kept[database, oid, position] = kept
         return kept
 
@@ -528,7 +416,7 @@ class VirtualCatalog:
                 yield from self._kept_rows(oid, position, source, catalog.database).prepare(session, catalog)
 
     def ahead(self, session: Any) -> Iterator[None]:
-        """Make what browsing reads whole, in steps between which others have their turns (``engine.catalog.ahead``)."""
+        """Make what browsing reads whole, in steps between which others have their turns (``engine.session.catalog.ahead``)."""
         for name, columns in BROWSED.items():
             definition = self._named[name]
             yield from self.prepare(definition.oid, session)
@@ -557,7 +445,7 @@ def all_of(source: Source) -> Maker:
     each = source.each
     assert each is not None
 
-    def make(session: Session) -> Iterator[RowDict]:
+    def make(session: Reading) -> Iterator[RowDict]:
         catalog: CatalogSnapshot = session.catalog
         for item in catalog.all_relations():
             if source.builtin or not item.virtual:
@@ -567,14 +455,9 @@ def all_of(source: Source) -> Maker:
 
 
 @functools.cache
-def _definitions() -> Mapping[int, RelationDef]:
-    return {r.oid: r for r in virtual_relations()}
-
-
-@functools.cache
 def _neutral_row(oid: int) -> Mapping[str, Any]:
     """Return what each column of a catalog relation has unless something is said."""
-    definition = _definitions()[oid]
+    definition = definitions()[oid]
     return {c.name: _NEUTRAL.get(c.type.oid) if c.not_null else None for c in definition.columns}
 
 

@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 from engine.base.settings.classes import EFFECTIVE, REASONS
 from engine.base.settings.defs import OURS, PLPGSQL, SERVER_VERSION
 from engine.catalog.relations.pg_catalog import has_triggers
-from engine.catalog.relations.virtual import RowDict, by_index_oid, by_name, by_oid, of_each, relation
+from engine.catalog.relations.sources import RowDict, by_index_oid, by_name, by_oid, of_each
+from engine.session.catalog.session_rows import relation
 from pgwire.codecs.time.zone import ABBREVIATIONS, abbreviation_offset_at, names
 from pgwire.give_way import give_way
 from planner.catalog.named_oids import relations_in_text
@@ -21,12 +22,13 @@ from planner.information.definitions import reader_of, view_text
 from planner.information.named_constants import as_literals_are, with_names
 
 if TYPE_CHECKING:
+    from engine.catalog.reading import Reading
     from engine.catalog.state import CatalogSnapshot
     from engine.session.session import Session
     from planner.catalog import RelationDef
 
 
-def _owner(session: Session, oid: int) -> str:
+def _owner(session: Reading, oid: int) -> str:
     role = session.catalog.role_by_oid(oid)
     return role.name if role is not None else f"unknown (OID={oid})"
 
@@ -53,7 +55,7 @@ def pg_settings(session: Session) -> Iterator[RowDict]:
 
 
 @of_each("pg_tables", keys={"tablename": by_name}, builtin=True)
-def pg_tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_tables(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_tables."""
     if item.kind in TABLES:
         yield {
@@ -110,7 +112,7 @@ def _named_by_indexes(catalog: CatalogSnapshot, item: RelationDef) -> list[int]:
 
 
 @of_each("pg_indexes", keys={"tablename": by_name}, needs=_named_by_indexes)
-def pg_indexes(session: Session, item: RelationDef) -> Iterator[RowDict]:
+def pg_indexes(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_indexes."""
     for index in item.indexes:
         shown = with_names(index_definition(index, item, reader=reader_of(session)), session.catalog)
@@ -214,14 +216,14 @@ _KEYS = {"relid": by_oid, "relname": by_name}
 
 def _register_tables(name: str) -> None:
     @of_each(name, keys=_KEYS, builtin=True)
-    def tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
+    def tables(session: Reading, item: RelationDef) -> Iterator[RowDict]:
         if _shown(name, item):
             yield {"relid": item.oid, "schemaname": item.schema, "relname": item.name}
 
 
 def _register_indexes(name: str) -> None:
     @of_each(name, keys={**_KEYS, "indexrelid": by_index_oid}, builtin=True)
-    def indexes(session: Session, item: RelationDef) -> Iterator[RowDict]:
+    def indexes(session: Reading, item: RelationDef) -> Iterator[RowDict]:
         for index in item.indexes if _shown(name, item) else ():
             yield {
                 "relid": item.oid, "indexrelid": index.oid, "schemaname": item.schema,
