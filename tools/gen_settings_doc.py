@@ -100,6 +100,7 @@ NOTES = {
     "log_min_duration_sample": "of those that take at least so long, the part that `log_statement_sample_rate` says",
     "log_transaction_sample_rate": "part of the transactions whose statements are all logged",
     "log_error_verbosity": "terse, default, verbose (with SQLSTATE)",
+    "temp_file_limit": "of one session, together: rows in files and what DuckDB spills, which then gets an instance of its own for each query; Spark refuses (`53400`)",
     "track_activities": "what others see of the session in `pg_stat_activity`",
 }
 
@@ -112,10 +113,10 @@ def page() -> str:
     """Return the page's text."""
     from engine.base.config import OPTIONS
     from engine.base.settings.classes import EFFECTIVE, REASONS, WITHOUT_EFFECT
-    from engine.base.settings.defs import OURS, definitions
+    from engine.base.settings.defs import OURS, PLPGSQL, definitions
 
     known = definitions()
-    ours = {setting.name for setting in OURS}
+    ours = {setting.name for setting in (*OURS, *PLPGSQL)}
     honoured = EFFECTIVE | ours
     text = HEAD + HONOURED
     for key in sorted(honoured):

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeAlias
 from engine.base.explain.texts import Texts
 from engine.base.explain.tree import PlanNode
 from engine.base.rows import ReadyRows, RowStream, Wanted
+from engine.base.temp_files import TempFiles
 from planner.base.errors import SqlError
 from planner.catalog import Catalog
 from planner.functions.session import EvalSession
@@ -82,6 +83,7 @@ class ExecContext:
     ``spark_start_ms``: how long to wait for a Spark JVM that is not up; 0: as long as it takes.
     ``cancelled``: an object with ``is_set()``; long Python loops poll it and raise 57014.
     ``steps``: the rows of the parts of the statement that have run already (``StepRange``).
+    ``temp``: with what its session's temporary files count, where there is a limit and an engine may write some.
     ``wanted``: how many rows of a query are computed at a time where that matters (``planner.bind.query.fetched``).
     """
 
@@ -95,6 +97,7 @@ class ExecContext:
     settings: Mapping[str, Any] = field(default_factory=dict)
     spark_start_ms: int = 0
     wanted: Wanted | None = None
+    temp: TempFiles | None = None
 
 
 Result: TypeAlias = ReadyRows | RowStream

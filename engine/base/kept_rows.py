@@ -24,6 +24,7 @@ import pyarrow as pa
 from engine.base import accounts
 from engine.base.loop.descriptors import Descriptors
 from engine.base.rows import RowBatch, RowTuple
+from engine.base.temp_files import TempFiles
 from engine.base.troubles import TROUBLES
 from pgwire.codecs.sizes import Measure
 from planner.base.errors import SqlError
@@ -58,13 +59,16 @@ class KeptRows:
         most: Callable[[], int] = lambda: KEPT_BYTES,
         descriptors: Descriptors | None = None,
         called: str = "the rows of a cursor",
+        files: TempFiles | None = None,
     ) -> None:
         """Keep none yet.
 
         ``folder``: for the file. ``to_rows``: makes tuples of an Arrow batch. ``measure``: of tuples. ``most``: bytes in memory.
         ``descriptors``: of the process, one of which the file takes; None: it is not counted.
-        ``called``: what errors call them.
+        ``called``: what errors call them. ``files``: with which the file counts; None: with nothing.
         """
+        self._files = files
+        self._counted = 0
         self._descriptors = descriptors
         self._taken = 0
         self._called = called
@@ -91,7 +95,7 @@ class KeptRows:
         """Keep the next rows.
 
         Raises:
-            SqlError: 53100 if there is no room for the file.
+            SqlError: 53100 if there is no room for the file, 53400 past ``temp_file_limit``.
         """
         count = len(batch)
         if not count:
@@ -154,6 +158,9 @@ class KeptRows:
         offset = file.seek(0, 2)
         for chunk in chunks:
             data = _packed(chunk.batch)
+            if self._files is not None:
+                self._files.grow(len(data))
+                self._counted += len(data)
             file.write(data)
             chunk.offset, chunk.length = offset, len(data)
             offset += len(data)
@@ -235,6 +242,9 @@ class KeptRows:
 
     def _close_file(self) -> None:
         file, self._file = self._file, None
+        counted, self._counted = self._counted, 0
+        if counted and self._files is not None:
+            self._files.shrink(counted)
         if file is None:
             self._is_closed()
             return

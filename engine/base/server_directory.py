@@ -42,6 +42,8 @@ def temporary_files(data_dir: Path) -> Iterator[DirectoryFile]:
     """Yield the files with rows that did not fit into memory, or are on their way between processes."""
     for folder in _SPILLED:
         yield from _files(data_dir / folder)
+    for own in (data_dir / _SPILLED[0]).glob("*/"):  # of queries whose spilled data has a bound of its own
+        yield from _files(own)
 
 
 def _files(folder: Path) -> Iterator[DirectoryFile]:

@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.base.eager import settle
 from engine.base.executor import READS, EngineLimit, ExecContext, Executor, Result
@@ -28,7 +28,7 @@ from engine.session.plans.plan import Plan
 from engine.session.transaction.races import is_contended
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
-from planner.base.errors import SqlError
+from planner.base.errors import SqlError, not_supported
 from planner.evaluate import Env, Shared
 from planner.evaluate.short import is_short
 from planner.facts import INT4, INT8, facts
@@ -207,6 +207,7 @@ def prepare_source(session: Session, query: CompiledQuery) -> None:
 
 
 _BY_KEY = Route("index", BY_KEY)
+_UNBOUNDED: Final = {"spark": "temp_file_limit does not bound what it spills"}
 
 
 def choose_route(
@@ -217,6 +218,9 @@ def choose_route(
     ``txn``: the transaction that tells how large tables are; default: the session's.
     """
     pinned = session.derived.executor
+    limited = session.derived.temp_limited
+    if limited and pinned == "spark" and query.tables:
+        raise not_supported("temp_file_limit in this executor")
     known = query.compiled.get("index")
     sure = known is not None and known.is_small and not known.candidates
     if sure and query.tables and not query.virtual and pinned == "auto" and "index" not in query.refused:
@@ -263,7 +267,8 @@ def choose_route(
                 local_max_bytes=session.derived.local_max_bytes,
                 local_max_origin=threshold_origin(session),
                 spark_available=session.db.spark_available,
-                refusals={name: error.message for name, error in query.refused.items()},
+                refusals={name: error.message for name, error in query.refused.items()}
+                | (_UNBOUNDED if limited else {}),
             )
         )
         already_refused = route.executor in query.refused
@@ -389,6 +394,12 @@ async def execute(session: Session, query: CompiledQuery, ctx: ExecContext) -> R
     return await _run_on(session, query, ctx, route, executable)
 
 
+def bound_files(session: Session, ctx: ExecContext, executor: str) -> None:
+    """Have what an engine spills count with the session's temporary files, if these have a limit."""
+    if executor != "index" and session.derived.temp_limited:
+        ctx.temp = session.temp
+
+
 async def _run_on(
     session: Session, query: CompiledQuery, ctx: ExecContext, route: Route, executable: Any
 ) -> Result:
@@ -397,6 +408,7 @@ async def _run_on(
     An engine may learn only at run time that it cannot (a stored array of several dimensions, NaN in arithmetic). A pinned one
     says so. An error in a value may come of the order in which an engine tests conditions: see ``_in_order``.
     """
+    bound_files(session, ctx, route.executor)
     try:
         return await settle(session.db.executors[route.executor].run(executable, ctx))
     except DataError as error:

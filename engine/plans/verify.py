@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.base.eager import settle
 from engine.base.executor import READS, ExecContext, Result
 from engine.base.rows import ReadyRows
-from engine.plans.query import choose_route, collect, compile_for, compiled_query, run_query
+from engine.plans.query import bound_files, choose_route, collect, compile_for, compiled_query, run_query
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.numeric import CONTEXT
 from pgwire.codecs.registry import text_output
@@ -199,7 +199,9 @@ async def run_twice(session: Session, plan: Plan, query: QueryExpr, ctx: ExecCon
     for name in _others(session, compiled, chosen, ctx):
         try:
             executable = compile_for(session, compiled, name)
-            other: Result = await settle(session.db.executors[name].run(executable, replace(ctx)))
+            again = replace(ctx)
+            bound_files(session, again, name)
+            other: Result = await settle(session.db.executors[name].run(executable, again))
             others = await collect(session, other, max_rows=MAX_ROWS)
         except SqlError as error:
             if error.sqlstate == "0A000":
@@ -238,7 +240,7 @@ def _others(session: Session, query: CompiledQuery, chosen: str, ctx: ExecContex
     """Return the other routes in the order in which they are tried."""
     few = sum(ctx.txn.stats(shard).rows for shard in query.tables) <= ROW_EXECUTOR_ROWS
     names = ["index", "local"] if few else ["local"]
-    if session.db.spark_available:
+    if session.db.spark_available and not session.derived.temp_limited:
         names.append("spark")
     if not few:
         names.append("index")

@@ -217,6 +217,7 @@ class Cursors:
             measure,
             self._share,
             db.descriptors,
+            files=self._session.temp,
         )
 
     def _share(self) -> int:

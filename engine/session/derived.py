@@ -41,6 +41,7 @@ class Derived:
         "spark_start_ms",
         "statement_memory",
         "statement_timeout_ms",
+        "temp_limited",
         "transaction_timeout_ms",
         "user",
         "verifies",
@@ -79,6 +80,8 @@ class Derived:
             self.codec.array_nulls, self.codec.null_equals,
         )  # fmt: skip
         self.executor = get("executor")
+        # Are its temporary files bounded (engine/base/temp_files.py)?
+        self.temp_limited = get("temp_file_limit") != "-1"
         # Do triggers and foreign keys fire as where changes are replayed?
         self.replica = get("session_replication_role") == "replica"
         self.consistency = cast(Level, get("consistency"))

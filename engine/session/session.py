@@ -23,6 +23,7 @@ from engine.base.settings import IDENTITY, MODES, Settings, check_length
 from engine.base.settings.classes import FOR_SUPERUSERS, UNLISTED
 from engine.base.settings.defs import SettingDef
 from engine.base.settings.lists import split_identifiers
+from engine.base.temp_files import TempFiles
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.todays_code import same_names, with_code_of
 from engine.catalog.todays_rights import last_owner, lost_columns, with_rights_of
@@ -87,6 +88,7 @@ class Session:
         database: the database's name, as current_database() tells it; ``space``: its catalog.
         out: where notices and changed parameters go.
         cancelled: what long loops poll.
+        temp: what its temporary files take.
         transaction_time_us, statement_time_us: now() and statement_timestamp(); ``timed``: the first is that of the messages under way.
         query_text, activity, state_change_us: what pg_stat_activity shows.
         commit_actions: of temporary tables, once one has any.
@@ -134,6 +136,7 @@ class Session:
         self.cancelled = CancelFlag()
         self.account = Account(database.statements)  # of its running statement
         self.account.decided = self.cancelled.is_decided
+        self.temp = TempFiles(lambda: settings.integer("temp_file_limit"))
         self.copying: CopyProgress | None = None  # how far the COPY that runs is
         self.transaction_time_us = 0
         self.statement_time_us = 0

@@ -81,6 +81,7 @@ PROVEN = {
     "escape_string_warning": "engine/test_escapes.py::test_warnings_and_errors",
     "session_replication_role": "differential/scripts/triggers/replica.sql",
     "standard_conforming_strings": "engine/test_escapes.py::test_every_way_in",
+    "temp_file_limit": "engine/test_temp_files.py::test_rows_in_files_are_bounded",
     "tcp_keepalives_count": "engine/test_tcp_settings.py::test_they_are_set_at_the_start_and_bounded_by_the_system",
     "tcp_keepalives_idle": "engine/test_tcp_settings.py::test_keepalives_are_those_of_the_socket",
     "tcp_keepalives_interval": "engine/test_tcp_settings.py::test_they_are_set_at_the_start_and_bounded_by_the_system",
@@ -332,7 +333,7 @@ def test_what_sessions_begin_with_is_an_option_of_the_server() -> None:
     assert server_defaults([("log_statement", "DDL"), ("Work_Mem", "8MB"), ("log_connections", "yes")]) == {
         "log_statement": "ddl", "work_mem": "8192", "log_connections": "on",
     }  # fmt: skip
-    for name, value, sqlstate in (("temp_file_limit", "1", "0A000"), ("port", "1", "55P02"), ("nosuch", "1", "42704"), ("work_mem", "x", "22023")):  # fmt: skip
+    for name, value, sqlstate in (("allow_system_table_mods", "on", "0A000"), ("port", "1", "55P02"), ("nosuch", "1", "42704"), ("work_mem", "x", "22023")):  # fmt: skip
         with pytest.raises(SqlError) as caught:
             server_defaults([(name, value)])
         assert caught.value.sqlstate == sqlstate

@@ -20,7 +20,7 @@ EFFECTIVE: Final = frozenset((
     "log_connections", "log_disconnections", "log_duration", "log_error_verbosity", "log_min_duration_sample",
     "log_min_duration_statement", "log_min_error_statement", "log_min_messages", "log_parameter_max_length",
     "log_parameter_max_length_on_error", "log_statement", "log_statement_sample_rate", "log_transaction_sample_rate",
-    "quote_all_identifiers", "role", "row_security", "search_path", "session_authorization", "session_replication_role", "standard_conforming_strings", "statement_timeout", "tcp_keepalives_count", "tcp_keepalives_idle",
+    "quote_all_identifiers", "role", "row_security", "search_path", "session_authorization", "session_replication_role", "standard_conforming_strings", "statement_timeout", "temp_file_limit", "tcp_keepalives_count", "tcp_keepalives_idle",
     "tcp_keepalives_interval", "tcp_user_timeout", "timezone", "track_activities", "transaction_isolation", "transaction_read_only", "transform_null_equals",
 ))  # fmt: skip
 """Those of PostgreSQL that do what they say; Holdfast's own (``setting_defs.OURS``) all do."""

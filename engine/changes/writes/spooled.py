@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias, overload
 
 from engine.base.kept_rows import CELL_BYTES, refused
 from engine.base.loop.descriptors import Descriptors
+from engine.base.temp_files import TempFiles
 from pgwire.codecs.sizes import row_bytes
 from pgwire.codecs.users.packed import pack_rows, unpack_rows
 from pgwire.give_way import beside, give_way, openly
@@ -46,15 +47,19 @@ HUGE_BYTES: Final = 1 << 20
 class SpooledRows(Sequence[Row]):
     """Rows in the order in which they were added. Used by one statement at a time, on the event loop."""
 
-    __slots__ = ("_buffer", "_buffered", "_called", "_count", "_descriptors", "_end", "_file", "_firsts", "_folder", "_last", "_places", "_size", "_tail")  # fmt: skip
+    __slots__ = ("_buffer", "_buffered", "_called", "_count", "_counted", "_descriptors", "_end", "_file", "_files", "_firsts", "_folder", "_last", "_places", "_size", "_tail")  # fmt: skip
 
-    def __init__(self, folder: Path, descriptors: Descriptors | None, called: str) -> None:
-        """Have no rows. ``folder``: for the file; ``descriptors``: one of which it takes; ``called``: what errors call the rows."""
+    def __init__(
+        self, folder: Path, descriptors: Descriptors | None, called: str, files: TempFiles | None = None
+    ) -> None:
+        """Have no rows. ``folder``: for the file; ``descriptors``: one of which it takes; ``called``: what errors call the rows; ``files``: with which it counts."""
+        self._files = files
         self._folder = folder
         self._descriptors = descriptors
         self._called = called
         self._file: BinaryIO | None = None
         self._end = 0  # of what is in the file
+        self._counted = 0  # of it with ``files``
         self._firsts: list[int] = []  # of each chunk, its first row
         self._places: list[tuple[int, int]] = []  # and where it is: offset and length
         self._buffer: list[bytes] = []
@@ -68,16 +73,16 @@ class SpooledRows(Sequence[Row]):
     def of(cls, session: Session, called: str) -> SpooledRows:
         """Make one for a statement of a session."""
         db = session.db
-        return cls(Path(db.config.data_dir), db.descriptors, called)
+        return cls(Path(db.config.data_dir), db.descriptors, called, session.temp)
 
     def another(self) -> SpooledRows:
         """Return one without rows, for rows of the same statement."""
-        return SpooledRows(self._folder, self._descriptors, self._called)
+        return SpooledRows(self._folder, self._descriptors, self._called, self._files)
 
     # -- adding ------------------------------------------------------------------------------------
 
     def extend(self, rows: Iterable[Row]) -> None:
-        """Add rows, giving way in between. Raises SqlError 53100, 53000 and 58030 where the file cannot be written."""
+        """Add rows, giving way in between. Raises SqlError 53100, 53000 and 58030 where the file cannot be written, 53400 past ``temp_file_limit``."""
         for row in rows:
             self.append(row)
 
@@ -103,6 +108,9 @@ class SpooledRows(Sequence[Row]):
             self._write()
 
     def _write(self) -> None:
+        if self._files is not None:
+            self._files.grow(self._buffered)
+            self._counted += self._buffered
         if self._file is None:
             descriptors = self._descriptors
             if descriptors is not None and not descriptors.take_now(1):
@@ -203,6 +211,9 @@ class SpooledRows(Sequence[Row]):
     def close(self) -> None:
         """Drop everything. Idempotent."""
         file, self._file = self._file, None
+        counted, self._counted = self._counted, 0
+        if counted and self._files is not None:
+            self._files.shrink(counted)
         self._tail, self._buffer, self._last = [], [], (-1, [])
         self._firsts, self._places, self._count = [], [], 0
         if file is None:

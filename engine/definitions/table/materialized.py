@@ -244,6 +244,7 @@ def _store(session: Session, columns: Sequence[OutputColumn], oids: Sequence[int
         lambda: KEPT_BYTES,
         db.descriptors,
         NEW_ROWS,
+        session.temp,
     )
 
 

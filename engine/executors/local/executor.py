@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import itertools
 import logging
 import re
 import threading
@@ -34,12 +35,14 @@ from engine.base.loop.descriptors import Descriptors
 from engine.base.loop.threads import stand_back
 from engine.base.memory import VALUES
 from engine.base.rows import RowStream
+from engine.base.temp_files import TempFiles
 from engine.executors.engine_query import EngineQuery, finish_function
 from engine.executors.filters import TableFilters
 from engine.executors.local.callouts import Callouts
 from engine.executors.local.closings import Closings
 from engine.executors.local.errors import missing_part, to_sql_error
 from engine.executors.local.instance import MemoryLimit, open_instance, opened_at_most, spill_folder
+from engine.executors.local.own import OwnInstance, folder_of, remove_left, spills_too_much
 from engine.executors.local.relations import Sources, relation_sql
 from engine.executors.logical_plan import custom_scan
 from pgwire.give_way import openly
@@ -185,6 +188,8 @@ class LocalExecutor:
         self._instance: Any = None
         self._opening = threading.Lock()
         self.closings = Closings()
+        self._numbers = itertools.count(1)
+        self._swept = False  # of what instances of queries have left
 
     # -- the executor interface ----------------------------------------------------------------------
 
@@ -265,6 +270,9 @@ class LocalExecutor:
         """Return a new connection to the instance; called in any thread."""
         with self._opening:
             if self._instance is None:
+                if not self._swept:
+                    remove_left(spill_folder(self._blob_dir, self._spill))
+                    self._swept = True
                 self._instance = open_instance(
                     self._blob_dir,
                     memory_bytes=self._memory_bytes,
@@ -272,6 +280,40 @@ class LocalExecutor:
                     spill=self._spill,
                 )
             return self._instance.cursor()
+
+    def own_instance(self, files: TempFiles) -> OwnInstance:
+        """Return an instance for one query, which spills no more than ``files`` have left; called in any thread.
+
+        Raises:
+            EngineLimit: 53200.
+        """
+        lent = self.memory.lend(self.cursor())
+        if lent is None:
+            raise EngineLimit(
+                "53200", "the local executor has no memory for another query with temp_file_limit"
+            )
+        folder = folder_of(spill_folder(self._blob_dir, self._spill), next(self._numbers))
+        try:
+            return OwnInstance(self._blob_dir, folder, self._threads, self.memory, lent, files)
+        except BaseException:
+            self.memory.returning(lent)
+            self.memory.give_back(self.cursor(), lent)
+            raise
+
+    def end(self, own: OwnInstance) -> None:
+        """Close a query's own instance, in a thread where a loop runs: what it has spilled is freed within the call."""
+
+        def close() -> None:
+            with self._opening:
+                shared = None if self._instance is None else self._instance.cursor()
+            own.close(shared)
+
+        self.memory.returning(own.lent)
+        loop = asyncio._get_running_loop()
+        if loop is None:
+            close()
+        else:
+            loop.run_in_executor(None, close)
 
     @property
     def is_open(self) -> bool:
@@ -318,6 +360,8 @@ class _Running(EngineQuery):
         self._wide = any(kind_of(column.type.oid) in OF_ANY_SIZE for column in text.lowered.columns)
         self._cursor: Any = None
         self._reader: Any = None
+        self._files = ctx.temp
+        self._own: OwnInstance | None = None  # where what it spills is bounded
         self._raised = 0  # to what it has had DuckDB's memory limit raised
         self.may_pass = False
         """Whether what it has met may be over when it is run again."""
@@ -331,7 +375,7 @@ class _Running(EngineQuery):
         """Begin executing; return the first batch, or None for an empty result.
 
         Raises:
-            EngineLimit: 53000 where it may open more files than can be had.
+            EngineLimit: 53000 where it may open more files than can be had; 53200 where there is no memory for an instance of its own.
         """
         descriptors = self._owner.descriptors
         if not await descriptors.take(self.opens):
@@ -343,20 +387,27 @@ class _Running(EngineQuery):
             )
         self._taken = self.opens
         try:
-            self._cursor = (
-                self._owner.cursor() if self._owner.is_open else await self._in_thread(self._owner.cursor)
-            )
+            if self._files is not None:
+                await self._in_thread(self._open_own, self._files)
+            else:
+                self._cursor = (
+                    self._owner.cursor() if self._owner.is_open else await self._in_thread(self._owner.cursor)
+                )
             return await self._in_thread(self._begin, sql, values, sources)
         except BaseException:
             self.close()
             raise
+
+    def _open_own(self, files: TempFiles) -> None:
+        self._own = self._owner.own_instance(files)
+        self._cursor = self._own.cursor()
 
     def _begin(self, sql: str, values: dict[str, object], sources: Sources) -> Any:
         for name, table in sources.tables.items():
             self._cursor.register(name, table)
         self.callouts.register(self._cursor)
         wanted = VALUES * self.row_bytes
-        if self._owner.memory.raise_to(self._cursor, wanted):
+        if self._files is None and self._owner.memory.raise_to(self._cursor, wanted):
             self._raised = wanted
         relation = self._cursor.sql(sql, params=values) if values else self._cursor.sql(sql)
         # Values of any size come a vector at a time, or a few rows: DuckDB puts a batch together, whatever it takes.
@@ -367,6 +418,8 @@ class _Running(EngineQuery):
     def _next(self) -> Any:
         gathered: list[Any] = []
         rows = size = 0
+        if self._own is not None:
+            self._own.bound()
         while rows < BATCH_ROWS and size < BATCH_BYTES:
             try:
                 batch = self._reader.read_next_batch()
@@ -393,13 +446,15 @@ class _Running(EngineQuery):
         if isinstance(error, OSError | pa.ArrowException):
             # Errors met while streaming arrive through Arrow's reader with DuckDB's text.
             error = _streamed(str(error))
-        if isinstance(
-            error, duckdb.FatalException | duckdb.InternalException
+        if (
+            isinstance(error, duckdb.FatalException | duckdb.InternalException) and self._files is None
         ):  # either may leave an instance that fails for all
             self._owner.give_up_instance()
         missing = missing_part(error)
         if missing is not None:
             return missing
+        if self._files is not None and spills_too_much(error):
+            return self._files.exceeded()
         number = number_in(str(error)) if isinstance(error, duckdb.IOException) else None
         self.may_pass = number is not None and (
             said(number).passing or (number == errno.ENOENT and self._owner.made_spill_again())
@@ -414,6 +469,7 @@ class _Running(EngineQuery):
         cursor, self._cursor, self._reader, self.keep = self._cursor, None, None, None
         taken, self._taken = self._taken, 0
         raised, self._raised = self._raised, 0
+        own, self._own = self._own, None
 
         def close() -> None:
             held.clear()
@@ -422,6 +478,8 @@ class _Running(EngineQuery):
                 if raised:
                     self._owner.memory.lower(cursor, raised)
                 cursor.close()
+            if own is not None:
+                self._owner.end(own)
             if taken:
                 self._owner.descriptors.give(taken)
 
