@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
-.PHONY: plpgsql smith definitions rights views dumps serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile hostile-short docs drivers clean
+.PHONY: plpgsql smith definitions rights views dumps serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile hostile-short docs docs-site drivers clean
 
 install: $(COMPILED)
 
@@ -169,9 +169,17 @@ docs: $(STAMP)
 	$(BIN)/python tools/gen_pictures.py
 	$(BIN)/python tools/gen_evidence_doc.py
 
+.docs/.installed: requirements-docs.lock tools/install_docs.sh
+	PYTHON=$(PYTHON) tools/install_docs.sh
+	@touch $@
+
+# The documentation as a site in site/; a link or an anchor that leads nowhere is an error
+docs-site: .docs/.installed
+	NO_MKDOCS_2_WARNING=1 .docs/venv/bin/mkdocs build --quiet --strict --clean
+
 # mypy needs one processor, and a minute where nothing is cached: beside the tests
 check: lint imports
 	$(MAKE) -j 2 types test
 
 clean:
-	rm -rf $(VENV) .drivers .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .drivers .docs site .mypy_cache .ruff_cache .pytest_cache
