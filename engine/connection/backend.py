@@ -36,7 +36,7 @@ from engine.session.session import Session
 from engine.session.statement_log import SHOWN, StatementLog, level_of_plan, shown
 from engine.session.time_limits import TRANSACTION_TIMEOUT, IdleLimit
 from engine.session.transaction.block_state import FAILED, IDLE, IMPLICIT, status_byte
-from engine.statements import run
+from engine.statements.cursors import result_columns
 from engine.statements.output import field_descriptions
 from pgwire.backend import (
     BindFields,
@@ -271,7 +271,7 @@ class Connection:
 
     def _described(self, prepared: Prepared) -> StatementDescription:
         plan = self.prepared.fresh_plan(prepared)
-        columns = None if plan is None else run.result_columns(self.session, plan)
+        columns = None if plan is None else result_columns(self.session, plan)
         fields = None if columns is None else field_descriptions(columns, (), plan)
         return StatementDescription(param_oids=prepared.param_oids, fields=fields)
 
@@ -286,7 +286,7 @@ class Connection:
             if cursor is not None:
                 return field_descriptions(cursor.columns, ())
             raise self._fail(SqlError("34000", f'portal "{name}" does not exist'))
-        columns = None if portal.plan is None else run.result_columns(self.session, portal.plan)
+        columns = None if portal.plan is None else result_columns(self.session, portal.plan)
         return None if columns is None else field_descriptions(columns, portal.result_formats, portal.plan)
 
     def execute(self, portal: str, max_rows: int, out: Responder) -> MaybeAwaitable[None]:
@@ -331,7 +331,7 @@ class Connection:
 
     def columns_of(self, plan: Plan) -> tuple[OutputColumn, ...] | None:
         """Return the columns of a plan's result, None where it has no rows."""
-        return run.result_columns(self.session, plan)
+        return result_columns(self.session, plan)
 
     def cursor_of(self, name: str) -> Awaitable[Cursor]:
         """Return what FETCH and MOVE read. Raises SqlError 34000, and as ``shared_portals.cursor_of``."""

@@ -10,6 +10,7 @@ from engine.definitions.needs.privileges import check
 from engine.programs.plpgsql.trigger import run_trigger
 from engine.programs.routines.calls import Routines
 from engine.session.ports import Ports
+from engine.statements.registry import SPECS
 from engine.statements.run import run
 
 PORTS: Final = Ports(
@@ -19,4 +20,5 @@ PORTS: Final = Ports(
     check_rights=check,
     refuse_strangers=refuse_strangers,
     run_statement=run,
+    specs=SPECS,
 )

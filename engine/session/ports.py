@@ -8,7 +8,7 @@ one module that knows both sides, says who answers. ``Ports`` has no defaults: w
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from engine.session.plans.plan import Plan
     from engine.session.portal import Outcome
     from engine.session.session import Session
+    from engine.session.spec import StatementSpec
     from engine.session.trigger_event import TriggerEvent
     from planner import ast
     from planner.base.errors import SqlError
@@ -88,6 +89,7 @@ class Ports:
         check_rights: raises SqlError 42501 unless the current user may run a statement, Replan where its plan is not to be run any more.
         refuse_strangers: raises SqlError 42501 in place of the error with which a statement could not be bound, where PostgreSQL asks first.
         run_statement: runs a statement of a routine.
+        specs: what is known of each class of statements.
     """
 
     routines: Callable[[Session], Routines]
@@ -96,3 +98,4 @@ class Ports:
     check_rights: Callable[[Session, Plan], None]
     refuse_strangers: Callable[[Session, ast.StatementNode, SqlError, Bind], None]
     run_statement: RunStatement
+    specs: Mapping[type, StatementSpec]

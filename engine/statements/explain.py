@@ -31,7 +31,6 @@ from engine.plans.query import CompiledQuery, choose_route, collect, compile_ahe
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Rows
 from engine.session.transaction import time_travel
-from engine.statements import run as runner
 from pgwire.give_way import openly
 from planner import query as q
 from planner import statements as st
@@ -215,7 +214,7 @@ async def _run(session: Session, inner: Plan, params: tuple[Any, ...], facts: di
     """Run the statement, throw away what it returns, and return what was measured of the whole."""
     measured = Measured(loops=1)
     started = session.clock_time_us()
-    result = await runner.run(session, inner, params)
+    result = await session.db.ports.run_statement(session, inner, params)
     if isinstance(result, Rows):
         measured.rows = len(await collect(session, result.result))
     elif isinstance(result, Command):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.base.eager import settle
 from engine.session.plans.plan import Plan
@@ -48,7 +48,9 @@ def waiting(session: Session, may: bool) -> Iterator[None]:
             txn.set_lock_timeout(session.derived.lock_timeout_ms)
 
 
-async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> Command:
+async def lock_table(
+    session: Session, plan: Plan, statement: st.LockTable, params: tuple[Any, ...]
+) -> Command:
     """Lock tables, and those that views read, until the transaction ends. Views themselves have no locks.
 
     Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from engine.catalog.storage.stored import key_of
 from engine.catalog.todays_rights import with_rights_of
@@ -35,16 +35,12 @@ if TYPE_CHECKING:
     from engine.session.plans.plan import Plan
 
 
-_EVERYBODYS: Final = (st.SetVariable, st.Transaction, st.Discard)
-"""What even the sessions of a role may run that has been dropped: RESET ROLE is the way out for those that can become another."""
-
-
 def check(session: Session, plan: Plan) -> None:
     """Raise SqlError 42501, in PostgreSQL's words, unless the current user may run the statement."""
     if plan.permitted == key_of_now(session):
         return
-    if isinstance(plan.bound.statement, _EVERYBODYS):
-        return
+    if session.db.ports.specs[type(plan.bound.statement)].of_dropped_roles:
+        return  # RESET ROLE is the way out for those that can become another
     if session.view.conform():
         raise Replan  # what it reads by is not what may be run any more
     key = key_of_now(session)

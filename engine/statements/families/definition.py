@@ -1,0 +1,20 @@
+"""The row of a definition: what all of them share."""
+
+from __future__ import annotations
+
+from engine.session.spec import Handler, Rights, StatementSpec
+from engine.statements.begin import begin_definition
+
+
+def definition(
+    statement: type, handler: Handler, rights: Rights, *, reads_elsewhere: bool = False
+) -> StatementSpec:
+    """Return the row of a class of definitions, which lock what they are about in the catalog before they look at it."""
+    return StatementSpec(
+        statement=statement,
+        handler=handler,
+        rights=rights,
+        begin=begin_definition,
+        reads_elsewhere=reads_elsewhere,
+        defines=True,
+    )

@@ -1,0 +1,33 @@
+"""Operator classes and families, collations, conversions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.definitions import collations, conversions, opclasses
+from engine.definitions.needs.rights import Asked, Asks
+from engine.session.spec import StatementSpec
+from engine.statements import session
+from engine.statements.begin import by_handler
+from engine.statements.families.definition import definition
+from planner import statements as st
+
+SPECS: Final[tuple[StatementSpec, ...]] = (
+    definition(st.CreateOpfamily, opclasses.create_family, Asks(Asked.create_opfamily)),
+    definition(st.CreateOpclass, opclasses.create_class, Asks(Asked.create_opclass)),
+    definition(st.ChangeOpfamily, opclasses.change_family, Asks(Asked.change_opfamily)),
+    definition(st.AlterOpclass, opclasses.alter_opclass, Asks(Asked.alter_opclass)),
+    definition(st.DropOpclass, opclasses.drop_opclass, Asks(Asked.drop_opclass)),
+    definition(st.CreateCollation, collations.create_collation, Asks(Asked.create_collation)),
+    definition(st.AlterCollation, collations.alter_collation, Asks(Asked.alter_collation)),
+    definition(st.DropCollation, collations.drop_collation, Asks(Asked.drop_collation)),
+    StatementSpec(
+        statement=st.RefreshCollation,
+        handler=session.refresh_collation,
+        rights=Asks(Asked.refresh_collation),
+        begin=by_handler,
+    ),
+    definition(st.CreateConversion, conversions.create_conversion, Asks(Asked.create_conversion)),
+    definition(st.AlterConversion, conversions.alter_conversion, Asks(Asked.alter_conversion)),
+    definition(st.DropConversion, conversions.drop_conversion, Asks(Asked.drop_conversion)),
+)

@@ -1,0 +1,39 @@
+"""Tables, views, sequences, schemas, and what is done alike to whatever has a name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.definitions import sequences
+from engine.definitions.dropping import drop
+from engine.definitions.needs.rights import ACCESS, Asked, Asks, its_table
+from engine.definitions.table import create as relations
+from engine.definitions.table import materialized
+from engine.definitions.table.rename import rename
+from engine.session.spec import StatementSpec
+from engine.statements.families.definition import definition
+from planner import statements as st
+
+SPECS: Final[tuple[StatementSpec, ...]] = (
+    definition(
+        st.CreateTable, relations.create_table, Asks(Asked.create_table, ACCESS), reads_elsewhere=True
+    ),
+    definition(st.AlterTable, relations.alter_table, Asks(Asked.alter_table, "alter", its_table)),
+    definition(
+        st.CreateIndex, relations.create_index, Asks(Asked.create_index, "create indexes on", its_table)
+    ),
+    definition(st.CreateView, relations.create_view, Asks(Asked.create_view)),
+    definition(st.CreateMaterializedView, materialized.create, Asks(Asked.create_materialized_view, ACCESS)),
+    definition(st.RefreshMaterializedView, materialized.refresh, Asks(Asked.refresh, ACCESS)),
+    definition(st.CreateSequence, sequences.create_sequence, Asks(Asked.create_sequence)),
+    definition(
+        st.AlterSequence,
+        sequences.alter_sequence,
+        Asks(Asked.alter_sequence, ACCESS, lambda statement: (statement.sequence,)),
+    ),
+    definition(st.CreateSchema, relations.create_schema, Asks(Asked.create_schema)),
+    definition(st.AlterSchemaOwner, relations.alter_schema_owner, Asks(Asked.give_schema)),
+    definition(st.Rename, rename, Asks(Asked.rename)),
+    definition(st.Drop, drop.drop, Asks(Asked.drop)),
+    definition(st.Comment, relations.comment, Asks(Asked.comment)),
+)
