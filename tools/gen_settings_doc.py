@@ -68,11 +68,11 @@ the command line (`--lease-ms`); the later of these wins. Sizes are bytes or `51
 
 NOTES = {
     "transaction_timeout": "PostgreSQL 17's: FATAL `25P04`, whether a statement runs or not",
-    "deadlock_policy": "set at server start (`--deadlock-policy`); [transactions.md](../internals/transactions.md) says what the policies do",
+    "deadlock_policy": "set at server start (`--deadlock-policy`); [transactions](../internals/transactions.md) says what the policies do",
     "executor": "pins the executor of queries; `auto` lets the router choose",
     "local_executor_max_bytes": "queries estimated to read more go to Spark where it is available",
     "verify_executors": "runs each read on two executors; XX000 where they differ ([architecture](../internals/architecture.md#executors-that-check-each-other))",
-    "consistency": "how old what a transaction reads may be: [time-travel.md](../guide/time-travel.md#consistency) says what the levels promise",
+    "consistency": "how old what a transaction reads may be: [time travel](../guide/time-travel.md#consistency) says what the levels promise",
     "max_staleness": "how far behind the newest commit a read with `consistency = bounded` may be",
     "min_read_ts": "a hybrid timestamp that reads are not older than: another session's `holdfast.commit_ts`",
     "history_retention": "how far back AS OF SYSTEM TIME reaches; set at server start (`--history-retention`)",

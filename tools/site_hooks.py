@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from html import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,13 @@ OUTSIDE: Final = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributi
 SCRIPTS: Final = {"mermaid.min.js": "", "iframe-worker.min.js": "https://unpkg.com/iframe-worker/shim"}
 """Files of .docs, and the address that the theme has for each; none for mermaid, which it looks for among a page's own scripts."""
 LINK: Final = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+BARRED: Final = re.compile(r"(?<!`)`([^`\n]*\\\|[^`\n]*)`(?!`)")
 FENCE: Final = re.compile(r"^(```.*?^```$)", re.MULTILINE | re.DOTALL)
+
+
+def _bars(found: re.Match[str]) -> str:
+    """Return a code span of a table as HTML: a bar behind a backslash is a bar for GitHub, and both for Python's Markdown."""
+    return f"<code>{escape(found[1]).replace(chr(92) + '|', '&#124;')}</code>"
 
 
 def _scripts() -> dict[str, Path]:
@@ -93,4 +100,6 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return f"{mark}[{text}]({relative}{'#' + anchor if anchor else ''})"
 
     parts = FENCE.split(markdown)
-    return "".join(part if part.startswith("```") else LINK.sub(led, part) for part in parts)
+    return "".join(
+        part if part.startswith("```") else BARRED.sub(_bars, LINK.sub(led, part)) for part in parts
+    )
