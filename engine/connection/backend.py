@@ -19,13 +19,12 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from engine.base.loop.strands import may_wait, wait
 from engine.connection import extended, long_messages, shared_portals, simple
 from engine.connection.function_call import run_function
 from engine.connection.prepared import PreparedStatements
-from engine.definitions.table.leftovers import drop_ended
 from engine.plans.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
 from engine.session.cursors import Cursors
 from engine.session.errors import in_bounds, report_of
@@ -55,10 +54,6 @@ from planner.base.errors import SqlError
 from planner.functions.system.names import other_type_name
 from planner.functions.values.reg import reg_input, reg_output
 from planner.query import OutputColumn
-from txn.base.errors import TxnError
-
-if TYPE_CHECKING:
-    from engine.server.database import Database
 
 T = TypeVar("T")
 
@@ -74,12 +69,12 @@ _ACTIVITY = ("idle", "idle", "idle in transaction", "idle in transaction (aborte
 class Connection:
     """Implements ``pgwire.backend.Backend`` over one ``Session``."""
 
-    def __init__(self, database: Database, session: Session) -> None:
+    def __init__(self, session: Session) -> None:
         """Serve ``session``."""
-        self.db = database
+        self.db = session.db
         self.session = session
         session.connection = self
-        self.planning = Planning(database, session)
+        self.planning = Planning(session)
         self.prepared = PreparedStatements(session, self.planning)
         self.portals: dict[str, Portal] = {}
         self.cursors = session.cursors = Cursors(session, self.portals)
@@ -541,14 +536,6 @@ class Connection:
         session.settings.let_go()
         session.let_go()
         self.__dict__ = {"db": self.db}
-
-    async def drop_temporaries(self) -> None:
-        """Drop the session's temporary tables in a transaction of its own (end of session)."""
-        session = self.session
-        try:
-            await drop_ended(self.db, session.space, session.pid)
-        except (TxnError, SqlError) as error:
-            log.warning("temporary tables of pid %d stay until the next start: %s", session.pid, error)
 
     def touch(self, text: str) -> None:
         """A statement begins."""

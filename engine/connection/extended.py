@@ -276,7 +276,13 @@ async def started(conn: Connection, portal: Portal, out: Responder, *, whole: bo
         portal.outcome = Rows(plan.columns, await settle(begun))
     else:
         portal.outcome, portal.plan = await run_with_retries(
-            conn, plan, portal.params, out, portal.prepared, whole=whole, formats=portal.result_formats
+            conn.planning,
+            plan,
+            portal.params,
+            out,
+            portal.prepared,
+            whole=whole,
+            formats=portal.result_formats,
         )
         conn.db.turns.yield_to_readers()
         if isinstance(portal.plan.bound.statement, Call):  # the end of a transaction within it is not its own

@@ -70,7 +70,7 @@ async def run_function(
     alone = block.state is IDLE
     block.reads_alone = alone and plan.only_reads
     outcome, plan = await run_with_retries(
-        conn, plan, values, out, prepared, whole=alone, formats=(result_format,)
+        conn.planning, plan, values, out, prepared, whole=alone, formats=(result_format,)
     )
     assert isinstance(outcome, Rows)
     assert plan.columns is not None

@@ -165,7 +165,9 @@ async def run_text(
                 if result is not None and plan.columns is not None:
                     await _answer(session, Rows(plan.columns, result), plan, out)
                     return None
-            outcome, plan = await run_with_retries(conn, plan, values, out, CachedText(sql), whole=True)
+            outcome, plan = await run_with_retries(
+                conn.planning, plan, values, out, CachedText(sql), whole=True
+            )
             conn.db.turns.yield_to_readers()
             if type(outcome) is Command:
                 if block.state is not IMPLICIT:
@@ -287,7 +289,7 @@ async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone:
     session.cancelled.check()
     session.block.reads_alone = alone and plan.only_reads
     conn.planning.remember(statement.text, plan)
-    outcome, plan = await run_with_retries(conn, plan, (), out, statement, whole=alone)
+    outcome, plan = await run_with_retries(conn.planning, plan, (), out, statement, whole=alone)
     await _answer(session, outcome, plan, out, last=last)
     if len(statement.text) > LONG_TEXT:
         release_all([plan, outcome])

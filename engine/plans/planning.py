@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.base.loop.threads import beside
 from engine.catalog.state import CatalogSnapshot
@@ -38,9 +38,6 @@ from planner.statements import BoundStatement, SetTransaction, Statement, Statem
 from planner.statements.parsed import PARSED
 from txn.base.types import Timestamp
 
-if TYPE_CHECKING:
-    from engine.server.database import Database
-
 _READS_PAST = frozenset((StatementClass.READ_ONLY, StatementClass.UTILITY))
 LONG_TEXT = 16 * 1024
 """Characters; longer texts are parsed and bound in a thread, for it would hold up everybody."""
@@ -62,9 +59,9 @@ class Planning:
 
     __slots__ = ("db", "session")
 
-    def __init__(self, database: Database, session: Session) -> None:
+    def __init__(self, session: Session) -> None:
         """Plan for ``session`` with the caches of ``database``."""
-        self.db = database
+        self.db = session.db
         self.session = session
 
     def tell_truncated(self, text: str) -> bool:

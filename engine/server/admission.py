@@ -155,7 +155,7 @@ def admit(db: Database, parameters: Mapping[str, str], pid: int, peer: str, out:
     database = _database(db, parameters.get("database") or user, role)
     settings = _settings(db, database, role, parameters, out)
     session = Session(db, pid=pid, user=role, database_def=database, settings=settings, out=out, peer=peer)
-    return Connection(db, session)
+    return Connection(session)
 
 
 def _refuse_unreadable(catalog: CatalogSnapshot, oid: int) -> None:

@@ -55,7 +55,6 @@ from engine.changes.bulk.spark_merge import SparkMerges
 from engine.changes.bulk.worker_pool import WorkerPool
 from engine.connection.backend import Connection
 from engine.definitions.oids import OidSource
-from engine.definitions.table.leftovers import drop_leftovers
 from engine.executors.arrow import rows_of
 from engine.executors.index.executor import IndexExecutor
 from engine.executors.local.executor import LocalExecutor
@@ -72,6 +71,7 @@ from engine.feeds.subscriptions.named import NamedSubscriptions
 from engine.server import admission
 from engine.server.admission import Attendance
 from engine.server.forgetting import forgetting
+from engine.server.leftovers import drop_ended, drop_leftovers
 from engine.server.ports import PORTS
 from engine.server.preload import preload
 from engine.server.standing import LeaseStanding
@@ -85,6 +85,7 @@ from engine.session.large_objects.shards import create_shards
 from engine.session.plans.caches import PlanCaches
 from engine.session.sequences.values import SHARD as SEQUENCE_SHARD
 from engine.session.sequences.values import Counters as SequenceCounters
+from engine.session.session import Session
 from engine.session.transaction.snapshots import SnapshotRegistry
 from pgwire import give_way, release
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
@@ -92,10 +93,11 @@ from pgwire.codecs.text.encodings import at_hand
 from pgwire.codecs.text.encodings import encoding as tables_of
 from pgwire.messages.framing import Room
 from pgwire.session.turns import Turns
+from planner.base.errors import SqlError
 from planner.catalog import DatabaseDef, TimelineDef
 from planner.query import OutputColumn
 from txn.base import huge_values
-from txn.base.errors import DamagedFile, Fenced, OnlyRead
+from txn.base.errors import DamagedFile, Fenced, OnlyRead, TxnError
 from txn.base.resident import resident_bytes
 from txn.base.types import Timestamp
 from txn.log.durable import StorageConfig
@@ -533,10 +535,19 @@ class Database:
         connection.let_go()
         return None
 
+    async def _drop_temporaries(self, session: Session) -> None:
+        """Drop the temporary tables of a session that ends, in a transaction of its own."""
+        try:
+            await drop_ended(self, session.space, session.pid)
+        except (TxnError, SqlError) as error:
+            log.warning("temporary tables of pid %d stay until the next start: %s", session.pid, error)
+
     async def _without_temporaries(self, connection: Connection) -> None:
         """Drop a session's temporary objects before its advisory locks: who waits for one of these finds none of them left."""
         try:
-            await OnStrand.of(connection.drop_temporaries())  # what looks for what hangs on them gives way
+            await OnStrand.of(
+                self._drop_temporaries(connection.session)
+            )  # what looks for what hangs on them gives way
         finally:
             connection.session.system.advisory.close()
             connection.let_go()

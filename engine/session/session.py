@@ -59,11 +59,11 @@ from planner.textsearch.names import find_named
 
 if TYPE_CHECKING:
     from engine.catalog.reading import Figures
-    from engine.connection.backend import Connection
     from engine.server.database import Database
     from engine.session.cursors import Cursors
     from engine.session.plans.plan import Plan
     from engine.session.ports import CommitActions
+    from engine.session.server import Client
     from engine.session.statement_log import StatementLog
     from engine.session.statement_parts import Parts
     from txn.base.types import Row, Timestamp
@@ -130,7 +130,7 @@ class Session:
         self.system = SystemView(self)
         self._demands = SessionDemands(self)
         self.channels = SessionChannels(self)
-        self.connection: Connection  # what it is of; it says so itself
+        self.connection: Client  # what it is of; it says so itself
         self.cursors: Cursors | None = None  # of its connection
         self.log: StatementLog | None = None  # of its connection
         self.cancelled = CancelFlag()

@@ -36,7 +36,7 @@ from planner.statements import StatementClass
 from txn.base.errors import Deadlock, SchemaChanged, WriteConflict
 
 if TYPE_CHECKING:
-    from engine.connection.backend import Connection
+    from engine.plans.planning import Planning
 
 OPTIMISTIC_TRIES = 3  # then a statement's scans lock their tables (U4)
 RETRY_PAUSE_S = 0.02
@@ -46,7 +46,7 @@ _WAITING_POLICIES = ("detect", "timeout")  # who runs again waits in the queue, 
 
 
 async def run_with_retries(
-    conn: Connection,
+    planning: Planning,
     plan: Plan,
     params: tuple[Any, ...],
     out: Responder,
@@ -64,10 +64,10 @@ async def run_with_retries(
     whose scans were not locked may commit here, where a lost race can still be run again. ``formats``: of the rows that
     are answered, since none of them may turn out behind the commit to be more than can be sent.
     """
-    session = conn.session
+    session = planning.session
     block = session.block
     session.running = plan
-    statements = conn.db.statements
+    statements = session.db.statements
     if statements.taken > statements.limit and not session.account.taken and not plan.control:
         await statements.room()
     alone = block.txn is None and block.state is IDLE
@@ -85,9 +85,9 @@ async def run_with_retries(
         try:
             outcome = await run.run(session, plan, params)
             if (
-                out.rests and not conn.db.leading()
+                out.rests and not session.db.leading()
             ):  # it has waited: a cancel ends this, but not what is kept back (pgwire)
-                await conn.db.wait_leading()
+                await session.db.wait_leading()
             # also one whose own scans locked their tables: what its functions read is watched
             if committed_here and plan.retryable and block.watching and _is_complete(outcome):
                 if isinstance(outcome, Rows) and isinstance(outcome.result, ReadyRows):
@@ -107,7 +107,7 @@ async def run_with_retries(
             replans += 1
             if replans > MAX_REPLANS:
                 raise definitions_keep_changing() from None
-            plan, again = conn.planning.plan_again(source)
+            plan, again = planning.plan_again(source)
             params = params if again is None else again
         except RowsChanged:
             reruns += 1
@@ -129,9 +129,9 @@ async def run_with_retries(
                 retries += 1
                 note_rerun(session, error)
                 continue
-            if conn.db.config.deadlock_policy not in _WAITING_POLICIES:
+            if session.db.config.deadlock_policy not in _WAITING_POLICIES:
                 pause = min(RETRY_PAUSE_S * 2**retries, LONGEST_RETRY_PAUSE_S)
-                await asyncio.sleep(pause * (0.5 + conn.db.random()))
+                await asyncio.sleep(pause * (0.5 + session.db.random()))
             retries += 1
             note_rerun(session, error)
             if alone:
@@ -139,7 +139,7 @@ async def run_with_retries(
             else:
                 block.restart_block()
             if not plan.fresh(session.catalog):
-                plan, again = conn.planning.plan_again(source)
+                plan, again = planning.plan_again(source)
                 params = params if again is None else again
 
 

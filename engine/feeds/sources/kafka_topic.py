@@ -12,10 +12,10 @@ from planner import statements as st
 from planner.base.errors import SqlError
 
 if TYPE_CHECKING:
-    from engine.server.database import Database
+    from engine.feeds.sources.feeding import FeedingServer
 
 
-def topic_of(db: Database, given: Mapping[str, str]) -> KafkaTopic:
+def topic_of(db: FeedingServer, given: Mapping[str, str]) -> KafkaTopic:
     """Return the topic that the options of a source name. Raises SqlError 0A000, 22023."""
     options = Options("kafka", given)
     if db.spark is None:
@@ -23,7 +23,7 @@ def topic_of(db: Database, given: Mapping[str, str]) -> KafkaTopic:
     return KafkaTopic(db.spark, options.need("brokers"), options.need("topic"), properties(options))
 
 
-async def look(db: Database, table: st.CreateTable, given: Mapping[str, str]) -> None:
+async def look(db: FeedingServer, table: st.CreateTable, given: Mapping[str, str]) -> None:
     """Check what a new source says of its topic, and that the brokers have it.
 
     Raises SqlError 42601, 42703, 42804, 22023; 0A000 without the connector, 08001, 28000 and 42704 from the brokers.

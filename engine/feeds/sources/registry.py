@@ -17,10 +17,10 @@ from engine.feeds.sources.runner import Runner, Status, missing
 from planner.catalog import RelationDef, SourceDef
 
 if TYPE_CHECKING:
-    from engine.server.database import Database
+    from engine.feeds.sources.feeding import FeedingServer
 
 
-def _table(db: Database, oid: int) -> RelationDef:
+def _table(db: FeedingServer, oid: int) -> RelationDef:
     space = db.spaces.of_item(("relation", oid, 0))
     relation = None if space is None else space.catalog.relation_by_oid(oid)
     if relation is None:
@@ -28,23 +28,23 @@ def _table(db: Database, oid: int) -> RelationDef:
     return relation
 
 
-def _rate(db: Database, source: SourceDef) -> Reader:
+def _rate(db: FeedingServer, source: SourceDef) -> Reader:
     return RateReader(source, _table(db, source.tables[0]), db.clock_us)
 
 
-def _postgres(db: Database, source: SourceDef) -> Reader:
+def _postgres(db: FeedingServer, source: SourceDef) -> Reader:
     return PostgresReader(source, [_table(db, oid) for oid in source.tables])
 
 
-def _files(db: Database, source: SourceDef) -> Reader:
+def _files(db: FeedingServer, source: SourceDef) -> Reader:
     return FilesReader(source, _table(db, source.tables[0]), db.server_files, db.spark)
 
 
-def _kafka(db: Database, source: SourceDef) -> Reader:
+def _kafka(db: FeedingServer, source: SourceDef) -> Reader:
     return KafkaReader(source, _table(db, source.tables[0]), topic_of(db, source.options))
 
 
-_READERS: dict[str, Callable[[Database, SourceDef], Reader]] = {
+_READERS: dict[str, Callable[[FeedingServer, SourceDef], Reader]] = {
     "rate": _rate, "files": _files, "postgres": _postgres, "kafka": _kafka,
 }  # fmt: skip
 
@@ -52,7 +52,7 @@ _READERS: dict[str, Callable[[Database, SourceDef], Reader]] = {
 class Sources:
     """The running sources, and what holdfast_sources tells of all of them."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: FeedingServer) -> None:
         """Nothing runs before ``start``."""
         self._db = db
         self._runners: dict[int, Runner] = {}

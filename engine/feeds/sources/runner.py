@@ -48,7 +48,7 @@ from txn.base.errors import (
 from txn.base.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
-    from engine.server.database import Database
+    from engine.feeds.sources.feeding import FeedingServer
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 15.0
@@ -95,11 +95,11 @@ class Runner:
 
     def __init__(
         self,
-        db: Database,
+        db: FeedingServer,
         space: Space,
         source: SourceDef,
         status: Status,
-        make_reader: Callable[[Database, SourceDef], Reader],
+        make_reader: Callable[[FeedingServer, SourceDef], Reader],
     ) -> None:
         """Start the task; ``space``: the database of the source."""
         self._db = db

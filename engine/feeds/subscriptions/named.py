@@ -48,8 +48,8 @@ from txn.base.types import (
 from txn.log.holds import Hold
 
 if TYPE_CHECKING:
-    from engine.server.database import Database
     from engine.session.ports import Source
+    from engine.session.server import Server
     from engine.session.session import Session
 
 FORMAT: Final = 1
@@ -112,7 +112,7 @@ class Named:
 class NamedSubscriptions:
     """All of a server's named subscriptions, by name."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Server) -> None:
         """Call ``open`` once."""
         self._db = db
         self._all: dict[str, Named] = {}

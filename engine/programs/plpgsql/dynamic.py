@@ -142,7 +142,6 @@ def _planned(
 ) -> Plan:
     """Return the plan of a text, kept as those of clients are, for a cursor if it ``keeps`` keys, for a loop if it ``loops``. Errors name the text."""
     session = frame.session
-    conn = session.db.sessions[session.pid]
     steps = frame.body.steps
     keeps = keeps and parsed.as_of is None and name_in(parsed.statement) is None
     cacheable = alone and not steps and not keeps and len(parsed.text) <= PLAN_CACHE_MAX_TEXT
@@ -156,7 +155,7 @@ def _planned(
         if steps or keeps:
             plan = _bound_here(frame, parsed, oids, keeps=keeps)
         else:
-            plan = conn.planning.bind(parsed, oids, variable_params=False)
+            plan = session.connection.planning.bind(parsed, oids, variable_params=False)
         if loops:
             bound = replace(plan.bound, statement=of_loop(plan.bound.statement))
             plan = Plan(bound, session.catalog, session.search_path)
@@ -346,7 +345,7 @@ def is_open(frame: Frame, variable: tree.Variable) -> bool:
 
 def cursors_of(frame: Frame) -> Cursors:
     """Return the cursors of the session."""
-    return frame.session.db.sessions[frame.session.pid].cursors
+    return frame.session.connection.cursors
 
 
 async def open_cursor(frame: Frame, statement: tree.Open) -> None:

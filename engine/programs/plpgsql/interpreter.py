@@ -133,7 +133,7 @@ class Interpreter:
             return self._left(await self.statements(block.body), block.label)
         await self.declare(block)
         point = self.session.block.begin_part()
-        cursors = self.session.db.sessions[self.session.pid].cursors
+        cursors = self.session.connection.cursors
         opened = cursors.names
         handling = len(frame.handling)
         frame.parts += 1
@@ -168,7 +168,7 @@ class Interpreter:
         if met is None or getattr(met, "sqlstate", "") == "57014" or isinstance(met, WaitCancelled):
             if _handler(block, "57014") is None:
                 return None  # it stays what it is
-            met = await self.session.db.sessions[self.session.pid].interrupts.caught(error)
+            met = await self.session.connection.interrupts.caught(error)
         return None if met is None else raising.caught(self.session, met)
 
     def _left(self, signal: Signal | None, label: str) -> Signal | None:

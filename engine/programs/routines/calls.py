@@ -201,8 +201,7 @@ class Routines:
         return outcome.columns, outcome.result.rows
 
     def _planned(self, parsed: Parsed) -> Plan:
-        conn = self.session.db.sessions[self.session.pid]
-        return conn.planning.bind(parsed, (), variable_params=False)
+        return self.session.connection.planning.bind(parsed, (), variable_params=False)
 
     def call_now(self, call: SqlCall, args: Sequence[Any]) -> Any:
         """As ``call``, on the spot; see ``planner.functions.session.RoutineSystem``."""

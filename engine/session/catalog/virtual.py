@@ -75,7 +75,7 @@ from txn.base.slices import over
 
 if TYPE_CHECKING:
     from engine.catalog.reading import Reading
-    from engine.server.database import Database
+    from engine.session.server import Server
 
 CACHED_CATALOG_VERSIONS = 4
 # The larger ones of what is built in, which depend on no session
@@ -122,7 +122,7 @@ _static: Final[dict[tuple[int, int], Part]] = {}
 class VirtualCatalog:
     """Implements ``engine.base.executor.VirtualRelations``."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Server) -> None:
         """Load the makers."""
         self._db = database
         self._makers = (

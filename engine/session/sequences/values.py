@@ -39,7 +39,7 @@ from txn.base.types import (
 )
 
 if TYPE_CHECKING:
-    from engine.server.database import Database
+    from engine.session.server import Server
 
 SHARD: Final = ShardId(6)
 INDEX: Final = IndexId(7)
@@ -202,7 +202,7 @@ _Stored = tuple[int, bool, RowId]
 class Counters:
     """The counters of all sequences, by oid and generation."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Server) -> None:
         """Call ``open`` once."""
         self._db = db
         self._stored: dict[tuple[int, int], _Stored] = {}
