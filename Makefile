@@ -71,6 +71,7 @@ slt: $(COMPILED)
 
 rights: $(COMPILED)
 	$(BIN)/pytest -m "long or not long" tests/rights
+	$(BIN)/python tools/gen_evidence_doc.py
 
 proofs: $(COMPILED)
 	$(BIN)/pytest -m "long and not spark and not isolation" tests/conformance tests/engine tests/pgwire tests/sim tests/txn
@@ -113,24 +114,29 @@ diff: $(COMPILED)
 VIEWS ?= 1000000
 views: $(COMPILED)
 	HOLDFAST_DIFF=$(VIEWS) HOLDFAST_EVIDENCE=docs/evidence/views.json $(BIN)/pytest -s -m long tests/differential/test_views_of_queries.py
+	$(BIN)/python tools/gen_evidence_doc.py
 
 # pg_dump after each of the project's own scripts, a restore of it and pg_dump again, beside a private PostgreSQL 15
 dumps: $(COMPILED)
 	HOLDFAST_EVIDENCE=docs/evidence/dumps.json $(BIN)/pytest -m "long or not long" tests/differential/test_dumps.py
+	$(BIN)/python tools/gen_evidence_doc.py
 
 # Random definitions beside a private PostgreSQL 15, some 120 statements a seed: SQLSTATEs, notices, catalogs, what relations hold
 definitions: $(COMPILED)
 	HOLDFAST_SEEDS=$(FIRST)-$$(($(FIRST) + $(SEEDS) - 1)) HOLDFAST_EVIDENCE=docs/evidence/definitions.json $(BIN)/pytest -s tests/differential/test_random_definitions.py
+	$(BIN)/python tools/gen_evidence_doc.py
 
 # sqlsmith (apt-get install sqlsmith) against TPC-H and a schema of all types, and what it sent again on a private PostgreSQL 15
 MINUTES ?= 30
 smith: $(COMPILED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m bench.smith --minutes $(MINUTES) --seed $(FIRST) --out docs/evidence/smith.json $(ARGS)
+	$(BIN)/python tools/gen_evidence_doc.py
 
 # Random PL/pgSQL functions beside a private PostgreSQL 15, 250 of each seed: results, errors, notices with CONTEXT, what tables hold
 plpgsql: $(COMPILED)
 	HOLDFAST_DIFF=250 HOLDFAST_SEEDS=$(DIFF_SEEDS) HOLDFAST_EVIDENCE=docs/evidence/plpgsql.json $(BIN)/pytest -s tests/differential/test_plpgsql.py
+	$(BIN)/python tools/gen_evidence_doc.py
 
 # 500 queries of each of ten seeds on Spark, and 100 nested ones
 diff-spark: $(STAMP)
@@ -148,6 +154,7 @@ hostile-short: $(COMPILED)
 
 hostile: $(COMPILED)
 	$(BIN)/python -m tests.hostile --out docs/evidence/hostile.json $(ARGS)
+	$(BIN)/python tools/gen_evidence_doc.py
 
 crash: $(COMPILED)
 	$(BIN)/python -m bench.crash
@@ -155,6 +162,7 @@ crash: $(COMPILED)
 # After every script a killed server starts twice with what pg_dump said it had
 restart: $(COMPILED)
 	$(BIN)/python -m bench.restart $(ARGS)
+	$(BIN)/python tools/gen_evidence_doc.py
 
 .drivers/.installed: requirements-drivers.lock requirements-pgadmin.lock requirements-duckdb.lock tests/drivers/clients/package-lock.json tools/install_clients.sh
 	PYTHON=$(PYTHON) tools/install_clients.sh

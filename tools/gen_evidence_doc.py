@@ -1,6 +1,7 @@
 """Write the generated pages of docs/evidence from the data files beside them; ``--check`` only tells whether they are current.
 
     index.md          a row for each data file: what was run, by which command, its latest result
+    NAME.md           for a data file NAME.json with a table of its own (``Page``): that result, and one table of the latest figures
     proofs.md         docs/evidence/proofs.json: proofs whose figures a person notes, the latest result of each
     speed.md          docs/evidence/bench.json: speed beside PostgreSQL 15
     instructions.md   instructions per transaction, beside those that are kept for comparison
@@ -26,6 +27,13 @@ MARK: Final = (
 NOT_TOLD: Final = "–"
 
 
+Table = Callable[[Any], list[list[Any]]]
+LATEST: Final = 10
+"""Runs that a page shows; all are in the data."""
+WIDEST: Final = 200
+"""Characters of a cell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What the index says of a data file."""
@@ -43,6 +51,8 @@ class File:
     tell: Callable[[Any], Told]
     page: str = ""
     """The page that shows more of it."""
+    table: Table | None = None
+    """The rows of that page's table, headers first; None where the page is written otherwise, or there is none."""
 
 
 def _count(number: float) -> str:
@@ -212,25 +222,89 @@ def _views(data: Any) -> Told:
     )
 
 
+def _records(key: str, *columns: str, latest: int | None = None) -> Table:
+    """Return a table of the records under ``key``: ``columns`` are names of fields, shown as headers."""
+
+    def rows(data: Any) -> list[list[Any]]:
+        return [
+            list(columns),
+            *([record.get(column, "") for column in columns] for record in data[key][-(latest or 0) :]),
+        ]
+
+    return rows
+
+
+def _pairs(left: str, right: str, *keys: str) -> Table:
+    """Return a table of a dictionary's items, which ``keys`` lead to; of several dictionaries one after the other."""
+
+    def rows(data: Any) -> list[list[Any]]:
+        found = [data[key] for key in keys] if keys else [data]
+        return [[left, right], *([name, value] for part in found for name, value in part.items())]
+
+    return rows
+
+
+def _latest_kinds(data: Any) -> list[list[Any]]:
+    kinds = data["runs"][-1]["kinds"]
+    ends = list(
+        dict.fromkeys(
+            end for figures in kinds.values() for end, count in figures.items() if isinstance(count, int)
+        )
+    )
+    return [
+        ["kind", *ends],
+        *([kind, *(figures.get(end, 0) for end in ends)] for kind, figures in kinds.items()),
+    ]
+
+
+def _long_calls(data: Any) -> list[list[Any]]:
+    long = [call for run in data["runs"] for call in run["long"]]
+    return [["call", "ms", "why"], *([f"`{call['call']}`", call["ms"], call.get("why", "")] for call in long)]
+
+
+def _smith_figures(data: Any) -> list[list[Any]]:
+    plain = {name: value for name, value in data.items() if isinstance(value, int | float)}
+    return [["figure", ""], *map(list, (plain | data["counted as"]).items())]
+
+
+def _cell(value: Any) -> str:
+    """Return a value as a cell of a table."""
+    if isinstance(value, dict):
+        value = ", ".join(f"{name}: {_cell(part)}" for name, part in value.items())
+    elif isinstance(value, list):
+        value = (
+            ", ".join(map(_cell, value))
+            if value and all(isinstance(part, int) for part in value)
+            else len(value)
+        )
+    elif isinstance(value, bool) or value is None:
+        value = ""
+    elif isinstance(value, int | float):
+        return f"{value:,}"
+    text = " ".join(str(value).split())
+    text = text if len(text) <= WIDEST else f"{text[:WIDEST]} …"
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
 FILES: Final[dict[str, File]] = {
     "proofs.json": File("proofs whose figures a person notes", "each its own", _proofs, "proofs.md"),
     "bench.json": File("speed beside PostgreSQL 15", "make bench", _bench, "speed.md"),
-    "simulation.json": File("simulated clusters, torn at any step", "make sim", _simulation),
-    "crash.json": File("`kill -9` of a server under load", "make crash", _crash),
-    "restart.json": File("two kills and starts after every script, compared by `pg_dump`", "make restart", _restart),
+    "simulation.json": File("simulated clusters, torn at any step", "make sim", _simulation, "simulation.md", _records("runs", "day", "first", "seeds", "transactions", "committed", "crashes", "found", latest=LATEST)),
+    "crash.json": File("`kill -9` of a server under load", "make crash", _crash, "crash.md", _records("runs", "day", "run", "acknowledged", "found", latest=LATEST)),
+    "restart.json": File("two kills and starts after every script, compared by `pg_dump`", "make restart", _restart, "restart.md", _pairs("scripts", "run", "scripts")),
     "restart.jsonl": File("the same, script by script", "make restart", _restart_journal),
     "hostile.json": File("statements and messages meant to do harm", "make hostile", _hostile, "hostile.md"),
-    "fuzz.json": File("inputs guided by coverage", "make fuzz", _fuzz),
-    "smith.json": File("sqlsmith, each statement again on PostgreSQL 15", "make smith", _smith),
-    "rights.json": File("random statements under random grants, beside PostgreSQL 15", "make rights", _runs),
-    "definitions.json": File("random definitions beside PostgreSQL 15", "make definitions", _definitions),
-    "kinds.json": File("random casts, windows, DML, views and parameters beside PostgreSQL 15", "make diff", _kinds),
-    "nested.json": File("random nested queries beside PostgreSQL 15", "make diff", _runs),
-    "plpgsql.json": File("random PL/pgSQL functions beside PostgreSQL 15", "make plpgsql", _plpgsql),
-    "views.json": File("queries of PostgreSQL's scripts as views, and in seven other ways", "make views", _views),
-    "dumps.json": File("`pg_dump` of every script, restored and dumped again", "make dumps", _dumps),
-    "calls.json": File("every builtin with values of megabytes", "python -m bench.calls", _calls),
-    "memory-values.json": File("values of an eighth of `memory`", "python -m bench.memory", _memory),
+    "fuzz.json": File("inputs guided by coverage", "make fuzz", _fuzz, "fuzz.md", _records("runs", "day", "target", "seed", "inputs", "branches", "found", latest=LATEST)),
+    "smith.json": File("sqlsmith, each statement again on PostgreSQL 15", "make smith", _smith, "smith.md", _smith_figures),
+    "rights.json": File("random statements under random grants, beside PostgreSQL 15", "make rights", _runs, "rights.md", _records("runs", "date", "seeds", "statements", "changes of rights", "different", latest=LATEST)),
+    "definitions.json": File("random definitions beside PostgreSQL 15", "make definitions", _definitions, "definitions.md", _records("runs", "seeds", "statements", "succeeded", "catalogs compared", "different", latest=LATEST)),
+    "kinds.json": File("random casts, windows, DML, views and parameters beside PostgreSQL 15", "make diff", _kinds, "kinds.md", _latest_kinds),
+    "nested.json": File("random nested queries beside PostgreSQL 15", "make diff", _runs, "nested.md", _records("runs", "day", "seeds", "kind", "statements", "equal", "refused", "different", "note", latest=LATEST)),
+    "plpgsql.json": File("random PL/pgSQL functions beside PostgreSQL 15", "make plpgsql", _plpgsql, "plpgsql.md", _records("left", "program", "difference")),
+    "views.json": File("queries of PostgreSQL's scripts as views, and in seven other ways", "make views", _views, "views.md", _pairs("end", "queries", "ends")),
+    "dumps.json": File("`pg_dump` of every script, restored and dumped again", "make dumps", _dumps, "dumps.md", _pairs("script", "what differs, and why", "dumps that differ", "restores that differ")),
+    "calls.json": File("every builtin with values of megabytes", "python -m bench.calls", _calls, "calls.md", _long_calls),
+    "memory-values.json": File("values of an eighth of `memory`", "python -m bench.memory", _memory, "memory-values.md", _records("figures", "group", "attack", "memory_mb", "idle_mb", "peak_mb", "seconds", "problem")),
     "instructions.json": File("instructions per transaction, kept for comparison", "make instructions", _kept_instructions, "instructions.md"),
     "instructions-now.json": File("instructions per transaction, latest", "make instructions", _instructions, "instructions.md"),
     "structure.json": File("the structure of the code", "python tools/imports.py", _structure),
@@ -338,6 +412,23 @@ def instructions() -> str:
     )
 
 
+def page(name: str, file: File) -> str:
+    """Return the page of a data file that has a table."""
+    data = content(name)
+    told = file.tell(data)
+    if file.table is None:
+        raise ValueError(f"{name} has no table")
+    head, *rows = file.table(data)
+    latest = "Latest" if told.day == NOT_TOLD else f"Latest ({told.day})"
+    title = file.what[0].upper() + file.what[1:]
+    lines = [
+        f"# {title}\n\n{MARK}\n\n`{file.command}`; all figures are in [{name}]({name}). {latest}: {told.result}.\n\n",
+        f"| {' | '.join(map(_cell, head))} |\n|{' --- |' * len(head)}\n",
+        *(f"| {' | '.join(map(_cell, row))} |\n" for row in rows),
+    ]
+    return "".join(lines)
+
+
 def pages() -> dict[Path, str]:
     """Return each generated page's content."""
     return {
@@ -345,6 +436,7 @@ def pages() -> dict[Path, str]:
         FOLDER / "proofs.md": proofs(),
         FOLDER / "speed.md": speed(),
         FOLDER / "instructions.md": instructions(),
+        **{FOLDER / file.page: page(name, file) for name, file in FILES.items() if file.table},
     }
 
 

@@ -25,11 +25,25 @@ ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 120
 GENERATED = frozenset(
     {
+        "docs/evidence/calls.md",
+        "docs/evidence/crash.md",
+        "docs/evidence/definitions.md",
+        "docs/evidence/dumps.md",
+        "docs/evidence/fuzz.md",
         "docs/evidence/hostile.md",
         "docs/evidence/index.md",
         "docs/evidence/instructions.md",
+        "docs/evidence/kinds.md",
+        "docs/evidence/memory-values.md",
+        "docs/evidence/nested.md",
+        "docs/evidence/plpgsql.md",
         "docs/evidence/proofs.md",
+        "docs/evidence/restart.md",
+        "docs/evidence/rights.md",
+        "docs/evidence/simulation.md",
+        "docs/evidence/smith.md",
         "docs/evidence/speed.md",
+        "docs/evidence/views.md",
         "docs/reference/builtins.md",
         "docs/reference/settings.md",
     }
