@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
+    from engine.session.catalog.wants import Wants
     from engine.session.plans.plan import Plan
     from engine.session.portal import Outcome
     from engine.session.session import Session
@@ -29,6 +30,10 @@ Handler: TypeAlias = "Callable[[Session, Plan, Any, tuple[Any, ...]], Awaitable[
 
 Begin: TypeAlias = "Callable[[Session, Plan, Any, tuple[Any, ...]], Awaitable[None] | None]"
 """Locks what a statement is about before it runs; None: nothing is to be waited for. Raises as a handler."""
+
+
+Locks: TypeAlias = "Callable[[Wants, Session, Any], None]"
+"""Adds to ``Wants`` what a definition locks in the catalog. Looks, waits for nothing and changes nothing: it is asked again where it waited."""
 
 
 class Rights:
@@ -46,6 +51,7 @@ class StatementSpec:
         handler: what runs it.
         rights: who may.
         begin: what is done before the handler runs, behind rights.
+        locks: what of the catalog it locks where it defines something; None: nothing, and it cannot (``CatalogLocks.take_for``).
         rests: what it says rests on stored data, so that it waits until this server leads, and reads the past where that is asked for.
         when_failed: it may run in a failed block.
         stands_for_another: it has another statement run in its place, of which all this is asked.
@@ -58,6 +64,7 @@ class StatementSpec:
     handler: Handler
     rights: Rights
     begin: Begin
+    locks: Locks | None = None
     rests: bool = True
     when_failed: bool = False
     stands_for_another: bool = False

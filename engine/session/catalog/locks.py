@@ -8,7 +8,7 @@ The catalog is a shard; its locks are those of any shard:
                all others there
     everything X on the shard, for statements about what databases share
 
-    before it looks      what the statement is about, as ``engine.session.catalog.ddl_wants`` says: first the tables whose rows
+    before it looks      what the statement is about, as ``engine.definitions.locks`` says: first the tables whose rows
                          change, then keys of the catalog in one order for all; it looks again where it had to wait
     before it changes    whatever it comes to change or to refer to besides; that has to be as it was found
 """
@@ -23,7 +23,6 @@ from engine.base.eager import settle
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.store import INDEX, stored_key
 from engine.catalog.storage.stored import CATALOG_SHARD, Stored, StoredKey, key_of
-from engine.session.catalog.ddl_wants import wanted_by
 from engine.session.catalog.wants import ROLE_NAME, WHOLE, Wants, name_key, references, role_name_key
 from engine.session.plans.plan import Plan
 from pgwire.give_way import between, openly, spaced
@@ -64,14 +63,19 @@ class CatalogLocks:
     async def take_for(self, plan: Plan) -> None:
         """Lock what a statement is about, and move the session to the latest catalog.
 
-        Raises txn's errors of lock waits; SchemaChanged when what the transaction has read before is no longer so.
+        Raises txn's errors of lock waits; SchemaChanged when what the transaction has read before is no longer so; TypeError for what is
+        no definition.
         """
-        session = self._session
+        session, statement = self._session, plan.bound.statement
+        locks = session.db.ports.specs[type(statement)].locks
+        if locks is None:
+            raise TypeError(f"{type(statement).__name__} locks nothing of the catalog")
         await settle(session.block.ensure_txn().begin_write([SHARD]))
         while not self._everything:
             session.view.adopt_latest()  # while it waited, it may have got to want more
-            wants = openly(wanted_by, session, plan)
-            if wants is None:
+            wants = Wants(session.catalog)
+            openly(locks, wants, session, statement)
+            if wants.everything:
                 await self.take_everything()
             elif not await self.take(wants):
                 return  # at the catalog that was looked at: others may have made what has no lock since

@@ -1,6 +1,6 @@
 """What a DDL statement wants locked: keys of the catalog, gathered, and which objects refer to which.
 
-    Wants      X on these, S on those, names, tables whose rows are locked too       filled by ``engine.session.catalog.ddl_wants``
+    Wants      X on these, S on those, names, tables whose rows are locked too       filled by ``engine.definitions.locks``
     references(item)     the objects that a stored object refers to: it holds as long as they stay as they are
 
 Names are keys of their own, ``name/schema/name``, so that two who make the same name wait for one another.
@@ -71,13 +71,14 @@ class Wants:
     waits for that transaction before it holds anything that this might need.
     """
 
-    __slots__ = ("_catalog", "keys", "tables")
+    __slots__ = ("_catalog", "everything", "keys", "tables")
 
     def __init__(self, catalog: CatalogSnapshot) -> None:
         """Want nothing yet."""
         self._catalog = catalog
         self.keys: dict[StoredKey, bool] = {}
         self.tables: set[int] = set()
+        self.everything = False  # the catalogs of all databases
 
     def change(self, key: StoredKey) -> None:
         """Lock an object X."""

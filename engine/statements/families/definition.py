@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from engine.session.spec import Handler, Rights, StatementSpec
+from engine.session.spec import Handler, Locks, Rights, StatementSpec
 from engine.statements.begin import begin_definition
 
 
 def definition(
-    statement: type, handler: Handler, rights: Rights, *, reads_elsewhere: bool = False
+    statement: type, handler: Handler, rights: Rights, locks: Locks, *, reads_elsewhere: bool = False
 ) -> StatementSpec:
     """Return the row of a class of definitions, which lock what they are about in the catalog before they look at it."""
     return StatementSpec(
         statement=statement,
         handler=handler,
         rights=rights,
+        locks=locks,
         begin=begin_definition,
         reads_elsewhere=reads_elsewhere,
         defines=True,

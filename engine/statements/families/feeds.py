@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from engine.definitions.locks import forms, of_objects
 from engine.definitions.needs.rights import ACCESS, Asked, Asks
 from engine.feeds.sources import statements as sources
 from engine.feeds.subscriptions import named_statements, subscribe
@@ -43,12 +44,24 @@ SPECS: Final[tuple[StatementSpec, ...]] = (
         begin=by_handler,
     ),
     StatementSpec(
-        statement=st.CreateSource, handler=sources.create, rights=Asks(Asked.create_source), begin=by_handler
+        statement=st.CreateSource,
+        handler=sources.create,
+        rights=Asks(Asked.create_source),
+        begin=by_handler,
+        locks=forms.all_databases,
     ),
     StatementSpec(
-        statement=st.AlterSource, handler=sources.alter, rights=Asks(Asked.alter_source), begin=by_handler
+        statement=st.AlterSource,
+        handler=sources.alter,
+        rights=Asks(Asked.alter_source),
+        begin=by_handler,
+        locks=of_objects.alter_source,
     ),
     StatementSpec(
-        statement=st.DropSource, handler=sources.drop, rights=Asks(Asked.drop_source), begin=by_handler
+        statement=st.DropSource,
+        handler=sources.drop,
+        rights=Asks(Asked.drop_source),
+        begin=by_handler,
+        locks=forms.all_databases,
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from engine.definitions import functions
+from engine.definitions.locks import forms, of_objects
 from engine.definitions.needs.rights import Asked, Asks, Nothing
 from engine.session.spec import StatementSpec
 from engine.statements import inner
@@ -13,10 +14,19 @@ from engine.statements.families.definition import definition
 from planner import statements as st
 
 SPECS: Final[tuple[StatementSpec, ...]] = (
-    definition(st.CreateFunction, functions.create_function, Asks(Asked.create_function)),
-    definition(st.CreateAggregate, functions.create_aggregate, Asks(Asked.create_aggregate)),
-    definition(st.AlterFunction, functions.alter_function, Asks(Asked.alter_function)),
-    definition(st.DropFunction, functions.drop_function, Asks(Asked.drop_function)),
+    definition(
+        st.CreateFunction, functions.create_function, Asks(Asked.create_function), of_objects.create_function
+    ),
+    definition(
+        st.CreateAggregate, functions.create_aggregate, Asks(Asked.create_aggregate), forms.whole_database
+    ),
+    definition(st.AlterFunction, functions.alter_function, Asks(Asked.alter_function), forms.whole_database),
+    definition(
+        st.DropFunction,
+        functions.drop_function,
+        Asks(Asked.drop_function),
+        forms.whole_if(lambda _catalog, statement: statement.functions),
+    ),
     StatementSpec(
         statement=st.Call,
         handler=inner.call,

@@ -9,6 +9,7 @@ from engine.changes.writes.merge import run_merge
 from engine.changes.writes.update_delete import run_delete, run_update
 from engine.changes.writes.with_changes import run_with_changes
 from engine.definitions.dropping import drop
+from engine.definitions.locks import forms, of_relations
 from engine.definitions.needs.rights import ACCESS, Asked, Asks, maintained
 from engine.definitions.table import constraint_marks
 from engine.session.spec import StatementSpec
@@ -55,12 +56,15 @@ SPECS: Final[tuple[StatementSpec, ...]] = (
         begin=begin_reading,
     ),
     definition(
-        st.Truncate, drop.truncate, Asks(Asked.truncate, "truncate", lambda statement: statement.tables)
+        st.Truncate,
+        drop.truncate,
+        Asks(Asked.truncate, "truncate", lambda statement: statement.tables),
+        of_relations.truncate,
     ),
     StatementSpec(
         statement=st.LockTable, handler=lock_table, rights=Asks(Asked.lock_table), begin=by_handler
     ),
-    definition(st.MarkConstraints, constraint_marks.mark, Asks(Asked.mark_constraints)),
+    definition(st.MarkConstraints, constraint_marks.mark, Asks(Asked.mark_constraints), forms.found_later),
     StatementSpec(
         statement=st.Maintenance,
         handler=maintain,
