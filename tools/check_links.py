@@ -29,6 +29,7 @@ NAMED = re.compile(r"(?<![\w./-])docs/[\w./*-]*\w(?:#[\w-]+)?")
 FENCE = re.compile(r"^\s*(```|~~~)")
 CODE_SPAN = re.compile(r"(`+)(?:(?!\1).)*?\1")
 TEXTS = {".py", ".md", ".toml", ".sh", ".yml", ".yaml", ".txt", ".cfg", ".sql", ".lock", ""}
+NOT_SOURCES = {"build", "data", "dist", "site"}
 RECORDS = ("docs/evidence/", "sqllogictest/suites/")
 
 
@@ -119,13 +120,22 @@ def faults(files: list[Path]) -> Iterator[str]:
 
 
 def tracked() -> list[Path]:
-    """Return the files of the repository that git knows or would add, as they are in the work tree."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    paths = (ROOT / line for line in sorted(set(listed.stdout.splitlines())))
-    return [path for path in paths if path.is_file()]
+    """Return the files of the repository that git knows or would add, as they are in the work tree; without git all that are there."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(
+            command, cwd=ROOT, check=True, capture_output=True, text=True
+        ).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):  # an archive of the sources
+        parts = {path: path.relative_to(ROOT).parts for path in ROOT.rglob("*")}
+        hidden = {".", "_"}
+        return sorted(
+            path
+            for path, names in parts.items()
+            if path.is_file()
+            and not (names[0] in NOT_SOURCES or any(name[0] in hidden for name in names[:-1]))
+        )
+    return [path for path in (ROOT / line for line in sorted(set(listed))) if path.is_file()]
 
 
 def main() -> int:

@@ -15,11 +15,15 @@ Filling twice changes nothing more, and what the page shows stays the same: only
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+if __package__:
+    from tools.check_links import tracked
+else:  # run as a script
+    from check_links import tracked
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 120
@@ -145,12 +149,9 @@ def long_lines(text: str) -> Iterator[int]:
 
 def pages() -> list[Path]:
     """Return the pages that people write."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md", ":!sqllogictest"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    )  # fmt: skip
+    names = {page: str(page.relative_to(ROOT)) for page in tracked() if page.suffix == ".md"}
     return [
-        ROOT / name for name in sorted(set(listed.stdout.splitlines()) - GENERATED) if (ROOT / name).is_file()
+        page for page, name in names.items() if name not in GENERATED and not name.startswith("sqllogictest/")
     ]
 
 
