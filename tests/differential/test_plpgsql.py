@@ -191,6 +191,11 @@ CASES = (
     "DECLARE r record; BEGIN FOR r IN EXECUTE 'SELECT 1/(id-1) FROM gp_t ORDER BY id' LOOP NULL; END LOOP; END",
     "DECLARE r record; BEGIN FOR r IN EXECUTE 'SELECT 1/0 FROM gp_t' LOOP NULL; END LOOP; END",
     "BEGIN FOR r IN EXECUTE 'SELECT 1' LOOP NULL; END LOOP; END",
+    # what is constant by its parameters fails while the query of a loop is planned, wherever it stands
+    *(f"DECLARE v text := 'x'; r record; BEGIN FOR r IN {q} LOOP NULL; END LOOP; END" for q in (
+        "SELECT v::int FROM gp_t", "SELECT * FROM generate_series(1, v::int)", "SELECT * FROM gp_rows(v::int)", "VALUES (v::int)", "SELECT FROM gp_t LIMIT v::int",
+        "WITH w AS MATERIALIZED (SELECT * FROM gp_rows(v::int)) SELECT * FROM w", "SELECT (SELECT count(*) FROM gp_rows(v::int))", "SELECT id::text::date FROM gp_t WHERE v = 'y'",
+    )),
     # what cannot be analysed and has no place in its text
     *(f"DECLARE c refcursor; r record; BEGIN {s}; END" for s in (
         "r := cardinality(NULL)", "PERFORM cardinality(NULL)", "SELECT cardinality(NULL) INTO r", "EXECUTE 'SELECT cardinality(NULL)'", "OPEN c FOR SELECT cardinality(NULL)",

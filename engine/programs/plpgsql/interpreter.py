@@ -302,6 +302,8 @@ class Interpreter:
         if statement.dynamic:
             outcome = await dynamic.opened(frame, statement.query, statement.params, keeps=False)
         else:
+            with told(statement.query):
+                frame.check_planned(statement.query)
             outcome = await frame.fetched(statement.query)
         cursor = dynamic.made_cursor(frame, cursors.free_name(), outcome, scroll=False, loop=True)
         changes = outcome.tag != "SELECT"
