@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from planner.bind.define.policy import expressions
-from planner.bind.stored import table_range
 from planner.bind.stored.named_columns import NONE, column_named
 from planner.catalog import Catalog, RelationDef
 from planner.catalog.policy import PolicyDef
 from planner.query import QueryBase, SubqueryRange, Var
+from planner.query.tables import table_range
 from planner.query.walk import children
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from planner import ast
@@ -24,6 +24,9 @@ from planner.functions.values.reg import NamesOf
 from planner.query import Expr, OutputColumn
 from planner.textsearch.names import read_stored
 from planner.types import SqlType
+
+if TYPE_CHECKING:
+    from planner.bind.scope import Scope
 
 # A view may be defined over views this deep; more is taken for a loop.
 MAX_VIEW_DEPTH = 64
@@ -101,7 +104,8 @@ class BindContext:
     ``keeps``: what is bound is kept with a table or domain (``planner.bind.stored.runnable``). ``variables``: of the PL/pgSQL function whose
     statement is bound. ``security``: for whom it is to run; ``closed``: schemas whose names
     that user may not write, while a text of theirs is bound. ``defines``: it is only looked at. ``keys``: primary keys that
-    grouped queries rely on, by the depth of views that they are at and the oid of their constraint.
+    grouped queries rely on, by the depth of views that they are at and the oid of their constraint. ``changing``: by identity, the items of WITH that
+    may change data, of a statement that is kept to be printed; ``around``: the scope that such an item is in.
     """
 
     catalog: Catalog
@@ -124,6 +128,8 @@ class BindContext:
     closed: frozenset[str] = frozenset()
     defines: bool = False
     keys: set[tuple[int, int]] = field(default_factory=set)
+    changing: frozenset[int] = frozenset()
+    around: Scope | None = None
 
     @property
     def volatile(self) -> bool:

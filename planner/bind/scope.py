@@ -151,7 +151,8 @@ class Item:
 class CteEntry:
     """A WITH item a name may mean. ``recursive`` while its own recursive term is being bound.
 
-    ``hashable`` False: a recursive UNION whose rows cannot be told apart, which is refused where it is read. ``unlisted``: as in Item.
+    ``hashable`` False: a recursive UNION whose rows cannot be told apart, which is refused where it is read. ``unlisted``: as in Item. ``returns`` False: it
+    changes data and has no rows.
     """
 
     name: str
@@ -161,6 +162,7 @@ class CteEntry:
     references: int = 0
     origins: tuple[Origin, ...] = ()
     hashable: bool = True
+    returns: bool = True
 
 
 @dataclass(slots=True, eq=False)
@@ -181,6 +183,7 @@ class Scope:
     ctes: dict[str, CteEntry] = field(default_factory=dict)
     bound_ctes: list[Cte] = field(default_factory=list)
     future_ctes: set[str] = field(default_factory=set)
+    in_recursive: bool = False
     lateral_active: bool = False
     aggregates: bool = False
     window_calls: bool = False

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
 from planner.deparse import nodes as _nodes  # noqa: F401 - completes the printer
-from planner.deparse.changes import print_change, print_insert
+from planner.deparse.changes import print_changes
 from planner.deparse.expr import (
     FunctionName,
     Level,
@@ -43,12 +43,12 @@ from planner.query import (
     FuncExpr,
     Insert,
     KeptChange,
+    KeptMerge,
     MinMaxExpr,
     NullIf,
     QueryExpr,
     Range,
     RangeColumn,
-    RelationRange,
 )
 from planner.types.facts import stored_type
 
@@ -140,9 +140,8 @@ def deparse_over_columns(
 
 
 def deparse_change(
-    change: Insert | KeptChange,
-    table: RelationDef,
-    row: RelationRange,
+    change: Insert | KeptChange | KeptMerge,
+    table: Callable[[int], RelationDef | None],
     *,
     settings: CodecSettings = STORED_TEXT,
     qualify: Qualify = always,
@@ -151,7 +150,10 @@ def deparse_change(
     function: str | None = None,
     parameters: Sequence[str] = (),
 ) -> str:
-    """Return the text of an INSERT, UPDATE or DELETE, as ``deparse_query`` does that of a query in the body of a function."""
+    """Return the text of an INSERT, UPDATE, DELETE or MERGE, as ``deparse_query`` does that of a query in the body of a function.
+
+    ``table`` finds tables by oid. Raises SqlError 42P01, 42703 where what is changed has gone.
+    """
     printer = Printer(
         settings=settings,
         qualify=qualify,
@@ -162,11 +164,9 @@ def deparse_change(
         levels=[] if function is None else [Level(ranges=(), names=())],
         indented=True,
         query=print_query,
+        table=table,
     )
-    if isinstance(change, Insert):
-        print_insert(printer, change, table, row)
-    else:
-        print_change(printer, change, table)
+    print_changes(printer, change)
     return printer.out
 
 
@@ -184,11 +184,12 @@ def deparse_query(
     names_visible: bool = True,
     indented: bool = True,
     taken: Sequence[str] = (),
+    table: Callable[[int], RelationDef | None] | None = None,
 ) -> str:
     """Return a query's text as pg_get_viewdef prints it, with its leading blank and without the semicolon.
 
     ``names`` override the output column names (those a view was given); where they are not visible (in bodies of functions), each column goes by its own, if it has one. ``parameters``: what ``$1`` ... are called in the body
-    of ``function``, whose columns go with their tables' names. ``taken``: what no range may be called.
+    of ``function``, whose columns go with their tables' names. ``taken``: what no range may be called. ``table`` finds what items of WITH change.
     """
     printer = Printer(
         pretty=pretty,
@@ -201,6 +202,7 @@ def deparse_query(
         levels=[] if function is None and not taken else [Level(ranges=(), names=taken)],
         indented=indented,
         query=print_query,
+        table=table,
     )
     print_query(
         printer, query, names_visible, names or [c.name for c in query.columns] if names_visible else ()

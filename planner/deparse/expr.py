@@ -67,6 +67,7 @@ from planner.textsearch.names import SEARCH_NAMES, built_in_name
 from planner.types.facts import FIRST_USER_OID, stored_type
 
 if TYPE_CHECKING:
+    from planner.catalog import RelationDef
     from planner.deparse.names import LevelNames
     from planner.query import Select
 
@@ -157,7 +158,7 @@ class Printer:
     ``qualify``: told (schema, name), says whether a relation needs its schema written. ``type_name``: what a type, with
     its typmod (None: not given), is called; ``function_name``: what a user's function, text search object or collation, (oid, schema, name) is. ``parameters``:
     names of ``$1`` ... of ``function``, "" or missing prints the number. ``prefix``: Vars of
-    the innermost level print with their range's name. ``indented``: queries break lines as pg_get_viewdef.
+    the innermost level print with their range's name. ``table``: finds the tables that items of WITH change. ``indented``: queries break lines as pg_get_viewdef.
     """
 
     pretty: bool = False
@@ -173,6 +174,7 @@ class Printer:
     out: str = ""
     indent: int = 0
     query: Callable[[Printer, QueryExpr, bool], None] | None = None
+    table: Callable[[int], RelationDef | None] | None = None
 
     # --- layout ---------------------------------------------------------------------------------
 

@@ -229,9 +229,9 @@ def _function(p: Printer, expr: Expr) -> None:
     p.out += f" AS {p.type_name(*expr.type)})"
 
 
-def relation_name(p: Printer, schema: str, name: str) -> str:
-    """Return what a relation is called, with its schema where the reader needs it."""
-    hidden = any(name in level.ctes for level in p.levels)
+def relation_name(p: Printer, schema: str, name: str, *, changed: bool = False) -> str:
+    """Return what a relation is called, with its schema where the reader needs it; items of WITH do not hide what is ``changed``."""
+    hidden = not changed and any(name in level.ctes for level in p.levels)
     if hidden or p.qualify(schema, name):
         return f"{quote_identifier(schema)}.{quote_identifier(name)}"
     return quote_identifier(name)

@@ -27,6 +27,8 @@ from planner.query import (
     FromItem,
     FuncExpr,
     GroupingItem,
+    Insert,
+    KeptChange,
     QueryBase,
     QueryExpr,
     RangeColumn,
@@ -105,7 +107,7 @@ def print_with(p: Printer, query: QueryBase) -> None:
     if p.indented:
         p.indent += INDENT_STEP
         p.out += " "
-    p.out += "WITH RECURSIVE " if any(cte.recursive for cte in query.ctes) else "WITH "
+    p.out += "WITH RECURSIVE " if any(cte.recursive or cte.in_recursive for cte in query.ctes) else "WITH "
     for index, cte in enumerate(query.ctes):
         p.out += ", " if index else ""
         p.out += quote_identifier(cte.name)
@@ -123,7 +125,10 @@ def print_with(p: Printer, query: QueryBase) -> None:
         p.out += "("
         if p.indented:
             p.keyword("", 0, 0, 0)
-        print_query(p, body, True)
+        if cte.change is None:
+            print_query(p, body, True)
+        else:
+            _print_item(p, cte.change)
         if p.indented:
             p.keyword("", 0, 0, 0)
         p.out += ")"
@@ -134,6 +139,15 @@ def print_with(p: Printer, query: QueryBase) -> None:
         p.keyword("", 0, 0, 0)
     else:
         p.out += " "
+
+
+def _print_item(p: Printer, change: Insert | KeptChange) -> None:
+    """Append an item that changes data."""
+    from planner.deparse.changes import print_changes
+
+    outer_indent, outer_prefix = p.indent, p.prefix
+    print_changes(p, change)
+    p.indent, p.prefix = outer_indent, outer_prefix
 
 
 def _written(cte: Cte) -> tuple[SetOp, int] | None:
@@ -321,11 +335,17 @@ def print_targets(p: Printer, query: Select, names_visible: bool, names: Sequenc
             have = p.reference(expr)
             if have is None:
                 p.value(expr)
-                have = None if names_visible else "?column?"
+                have = None if names_visible or _is_named_anew(p, expr) else "?column?"
             if wanted and have != wanted:
                 p.out += f" AS {quote_identifier(wanted)}"
 
         _wrapped(p, emit, index > 0)
+
+
+def _is_named_anew(p: Printer, expr: Expr) -> bool:
+    """Tell whether a stored text has a literal with a type, for which it is called when the text is read again."""
+    literal = isinstance(expr, Const) and expr.type.oid not in (INT4, NUMERIC, UNKNOWN)
+    return literal and p.function_name is stored_function
 
 
 def _group_by(p: Printer, query: Select) -> None:
@@ -412,7 +432,8 @@ def _set_operation(p: Printer, query: SetOp, names_visible: bool, names: Sequenc
     step = INDENT_STEP if paren else 0
     p.out += "(" if paren else ""
     p.keyword("", step, 0, 0)
-    _operand(p, right, False, names)
+    # a stored text keeps the names of its own, which nobody but a reader of the tree sees
+    _operand(p, right, False, () if p.function_name is stored_function else names)
     if p.indented:
         p.indent -= step
     if paren:

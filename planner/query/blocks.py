@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from planner.query.expressions import Expr, OutputColumn, SortBy
 from planner.query.ranges import FromItem, Range
+
+if TYPE_CHECKING:
+    from planner.query.changes import Insert, KeptChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,8 @@ class CycleColumns:
 class Cte:
     """One WITH item. A recursive one has a SetOp(UNION) body whose right side refers to itself.
 
-    ``materialized`` None means the default. Data-modifying items are statements, see DataModifyingCte.
+    ``materialized`` None means the default. Items that change data are steps of a statement (``planner.bind.change.with_items``); what is kept to
+    be printed has them as ``change``, whose ``query`` tells the columns alone. ``in_recursive``: WITH RECURSIVE was written, which is printed.
     ``named``: how many of the columns, from the first, the item itself gives names. What ``search`` and ``cycle`` say is part of
     the query already (``planner.bind.query.search_cycle``); definitions show it as it was written.
     """
@@ -101,6 +105,8 @@ class Cte:
     named: int = 0
     search: SearchColumns | None = None
     cycle: CycleColumns | None = None
+    change: Insert | KeptChange | None = None
+    in_recursive: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,7 +82,7 @@ class Insert:
     The last of ``attnums`` may be ``filled``: by defaults that call functions, as ``source`` does, not by what the statement says.
     ``source`` None is DEFAULT VALUES. A ``Const``-free VALUES cell that was DEFAULT is already replaced
     by the default expression (or NULL). ``returning`` uses Var(range=0) for the row as stored.
-    WITH is part of ``source``. ``alias``: what the statement calls the table, "" for its name. ``kept``: ON CONFLICT of one that is kept to
+    WITH is part of ``source``, ``with_items`` of one that is kept to be printed: so many are the statement's own, the first ones. ``alias``: what the statement calls the table, "" for its name. ``kept``: ON CONFLICT of one that is kept to
     be printed.
     """
 
@@ -99,6 +99,7 @@ class Insert:
     filled: frozenset[int] = frozenset()
     alias: str = ""
     kept: KeptConflict | None = None
+    with_items: int = 0
 
     @property
     def given(self) -> tuple[int, ...]:
@@ -176,6 +177,31 @@ class KeptConflict:
     key_where: Expr | None = None
     constraint: int = 0
     change: KeptChange | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptAction:
+    """One WHEN clause of MERGE as the body of a function keeps it, to be printed.
+
+    ``assigned``: of each of ``values`` the columns, several for a sub-select of as many; those numbered in ``defaults`` are DEFAULT.
+    """
+
+    matched: bool
+    action: Literal["update", "delete", "insert", "nothing"]
+    condition: Expr | None
+    assigned: tuple[tuple[int, ...], ...] = ()
+    values: tuple[Expr, ...] = ()
+    defaults: frozenset[int] = frozenset()
+    overriding: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptMerge:
+    """MERGE as the body of a function keeps it, to be printed: range 0 of ``shown`` is the table, FROM the source, WHERE what ON says."""
+
+    table: int
+    shown: Select
+    actions: tuple[KeptAction, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

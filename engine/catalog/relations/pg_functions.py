@@ -32,14 +32,12 @@ from planner.base.errors import SqlError
 from planner.bind.define.functions import body_statements
 from planner.bind.define.text_search import CLASSES
 from planner.bind.expression.calls import proc_fact
-from planner.bind.stored import table_range
 from planner.catalog import ColumnDef, FunctionDef, RelationDef
 from planner.catalog.collations import PG_COLLATION
 from planner.catalog.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.catalog.named_oids import array_elements, named_oids, relations_in_text
 from planner.catalog.relation_kinds import BY_QUERY
 from planner.facts import facts, rows
-from planner.query import Insert
 from planner.types.domains import base_oid
 from planner.types.facts import FIRST_UNPINNED, FIRST_USER_OID, element_of
 
@@ -192,9 +190,7 @@ def _read_by_body(
         with suppress(SqlError):  # it reads what is not there any more, or in another form
             made = body_statements(function, session.catalog, keys)
             for query in made:
-                into = session.catalog.relation_by_oid(query.table) if isinstance(query, Insert) else None
-                row = None if into is None else table_range(into)
-                for oid, read in columns_named(query, session.catalog, row).items():
+                for oid, read in columns_named(query, session.catalog).items():
                     columns[oid] = columns.get(oid, frozenset()) | read
     # else those of views and functions that it names
     return columns, sorted(oid for depth, oid in keys if depth == 1)

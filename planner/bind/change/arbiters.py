@@ -89,6 +89,10 @@ def target_of(context: BindContext, node: ast.OnConflict, relation: RelationDef)
     over = [i for i in relation.indexes if i.unique and _is_over(i, relation, context.catalog, wanted)]
     if over and any(isinstance(item, Param) for conjunct in where for item in walk(conjunct)):
         return made(tuple(i.oid for i in over), asked, where)
+    if (
+        context.defines
+    ):  # PostgreSQL looks for the index when it plans the statement: a dump has it behind the functions
+        return made(tuple(i.oid for i in over), asked)
     return made(_complete(over, relation, context.catalog, where), asked)
 
 

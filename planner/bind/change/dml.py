@@ -47,7 +47,6 @@ from planner.bind.query.from_ import bind_from, range_of_relation
 from planner.bind.query.select import bind_targets, output_columns, resolve_targets
 from planner.bind.query.with_ import bind_with
 from planner.bind.scope import Scope
-from planner.bind.stored import table_range
 from planner.bind.stored.runnable import must_be_called
 from planner.catalog import ColumnDef, RelationDef
 from planner.facts import INT8
@@ -70,6 +69,7 @@ from planner.query import (
     Update,
     Var,
 )
+from planner.query.tables import table_range
 from planner.types import SqlType
 
 _ROW_ID_TYPE = SqlType(INT8)
@@ -282,7 +282,7 @@ def _target_scope(
     context: BindContext, node: ast.TableRef, relation: RelationDef, view: ViewTarget | None = None
 ) -> Scope:
     """Return a scope whose range 0 is the table to be changed, under its alias."""
-    scope = Scope(context=context)
+    scope = Scope(context=context, parent=context.around)
     reads = set(context.reads)
     _, item = range_of_relation(scope, relation, _without_columns(node, view))
     context.reads.intersection_update(reads)  # the target is written; a read of it is noted where it happens
@@ -383,7 +383,7 @@ def changed_scope(
     view: ViewTarget | None = None,
 ) -> tuple[Scope, tuple[FromItem, ...]]:
     """Bind WITH, the target as range 0 and the other FROM items (which may not look at the target)."""
-    scope = Scope(context=context)
+    scope = Scope(context=context, parent=context.around)
     if with_ is not None:
         bind_with(scope, with_)
     _, item = range_of_relation(scope, relation, _without_columns(node, view))

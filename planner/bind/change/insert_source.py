@@ -21,7 +21,6 @@ from planner.bind.expression.expr import bind_expr
 from planner.bind.query.select import bind_query
 from planner.bind.query.with_ import bind_with
 from planner.bind.scope import Scope
-from planner.bind.stored import table_range
 from planner.catalog import ColumnDef, RelationDef
 from planner.conversion.casts import resolve_unknown
 from planner.facts import UNKNOWN
@@ -39,6 +38,7 @@ from planner.query import (
     Values,
     Var,
 )
+from planner.query.tables import table_range
 from planner.types import SqlType
 
 
@@ -74,10 +74,7 @@ def insert_source(
     if plain:
         assert isinstance(query, ast.Values)
         return _insert_values(context, node, query, relation, stored(columns))
-    merged = _merged_with(node.with_, query.with_)
-    if merged is not query.with_:
-        query = replace(query, with_=merged)
-    bound = bind_query(context, query, _hidden_target(context, node, relation), resolve_unknowns=False)
+    query, bound = _bound_query(context, node, query, relation)
     spans = _output_spans(query, len(bound.columns))
     columns = stored(match_counts(node, columns, spans, row=None))
     for column in columns:
@@ -87,6 +84,24 @@ def insert_source(
         bound = _without_identity(bound, columns)
         columns = [column for column in columns if not column.identity]
     return bound, columns
+
+
+def _bound_query(
+    context: BindContext, node: ast.Insert, query: ast.QueryNode, relation: RelationDef
+) -> tuple[ast.QueryNode, QueryExpr]:
+    """Bind a source with the WITH of the statement; returns it as it is written then, and bound."""
+    merged = _merged_with(node.with_, query.with_)
+    if merged is not query.with_:
+        query = replace(query, with_=merged)
+    return query, bind_query(context, query, _hidden_target(context, node, relation), resolve_unknowns=False)
+
+
+def query_as_written(context: BindContext, node: ast.Insert, table: int) -> QueryExpr:
+    """Return the query of an INSERT, which has one, before its columns are converted to those of the table."""
+    relation = context.catalog.relation_by_oid(table)
+    assert relation is not None
+    assert node.query is not None
+    return _bound_query(context, node, node.query, relation)[1]
 
 
 def with_defaults(
@@ -135,7 +150,7 @@ def _without_identity(query: QueryExpr, columns: Sequence[ColumnDef]) -> QueryEx
 
 def _hidden_target(context: BindContext, node: ast.Insert, relation: RelationDef) -> Scope:
     """Return a level around the source that has the target but shows nothing: hints speak of it."""
-    scope = Scope(context=context)
+    scope = Scope(context=context, parent=context.around)
     scope.add_range(table_range(relation, node.relation.alias.name if node.relation.alias else ""))
     return scope
 

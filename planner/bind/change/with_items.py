@@ -37,10 +37,10 @@ def modifies(node: Any) -> TypeGuard[ast.Select]:
 
 def runs_in_parts(node: Any) -> bool:
     """Tell whether a statement has to run in parts: its WITH changes data, or its own changes read from it."""
-    return modifies(node) or bool(_read_by_changes(node))
+    return modifies(node) or bool(read_by_changes(node))
 
 
-def _read_by_changes(node: Any) -> set[str]:
+def read_by_changes(node: Any) -> set[str]:
     """Return the WITH items that ON CONFLICT and RETURNING of an INSERT name: its source cannot hand them over."""
     if not isinstance(node, ast.Insert) or node.with_ is None:
         return set()
@@ -60,7 +60,7 @@ def bind_with_changes(context: BindContext, node: Any) -> st.WithChanges:
     clause: ast.With = node.with_
     _check_items(clause)
     items = ordered_items(clause.ctes) if clause.recursive else list(clause.ctes)
-    apart = _apart(items, _read_by_changes(node))
+    apart = _apart(items, read_by_changes(node))
     context.future_steps = {item.name for item in items if item.name in apart}
     steps: list[st.Step] = []
     kept: list[ast.Cte] = []

@@ -19,8 +19,8 @@ from pgwire.release import let_go
 from planner import ast
 from planner import statements as st
 from planner.base.errors import Span, SqlError, not_supported
-from planner.bind.change.dml import bind_insert
-from planner.bind.change.kept_changes import kept_change, kept_conflict
+from planner.bind.change.kept_changes import kept_change, kept_insert, kept_merge
+from planner.bind.change.with_items import modifies
 from planner.bind.context import Arguments, BindContext, make_context
 from planner.bind.define.relations import relations_named
 from planner.bind.define.table.table_parts import creation_schema
@@ -28,9 +28,10 @@ from planner.bind.expression.calls import result_row
 from planner.bind.expression.expr import bind_kept
 from planner.bind.expression.funcs import MAX_ARGUMENTS
 from planner.bind.query.select import bind_query
+from planner.bind.query.with_ import QUERIES
 from planner.bind.scope import Scope
 from planner.bind.session.utility import bind_set
-from planner.bind.stored import stored_context, table_range, with_oids
+from planner.bind.stored import stored_context, with_oids
 from planner.bind.stored.bodies import Wanted, bind_body, bind_called, check_body
 from planner.bind.stored.renaming import renamed
 from planner.catalog import Catalog, FunctionDef
@@ -42,7 +43,7 @@ from planner.facts import ANYENUM, RECORD, TRIGGER, UNKNOWN, VOID, facts
 from planner.information.definitions import entry_points
 from planner.parse import parse, parse_expression
 from planner.plpgsql.check import check_routine
-from planner.query import Const, Expr, Insert, KeptChange, OutputColumn, QueryExpr
+from planner.query import Const, Expr, Insert, KeptChange, KeptMerge, OutputColumn, QueryExpr
 from planner.query.location import location
 from planner.query.walk import walk
 from planner.statements.classify import setting_spelling
@@ -498,55 +499,47 @@ def _canonical(
     named: set[int] = set()
     for statement in body:
         try:
-            kept = with_oids(context, _bound_to_keep(inner, statement))
+            kept = with_oids(context, _bound_to_keep(inner, statement, runs=True))
         except SqlError as error:
             if error.span is None and error.where is None:
                 error.where = f'SQL function "{function.name}"'
             raise
         texts.append(deparse_kept(kept, context.catalog))
         named |= relations_named(kept)
-        if isinstance(kept, Insert | KeptChange):
-            named.add(kept.table)
+        named |= {node.table for node in walk(kept) if isinstance(node, CHANGES)}
     return _BETWEEN.join(texts), tuple(sorted(named))
 
 
-Kept: TypeAlias = QueryExpr | Insert | KeptChange
+CHANGES: Final = (Insert, KeptChange, KeptMerge)
+Kept: TypeAlias = QueryExpr | Insert | KeptChange | KeptMerge
 """A statement of a body that is kept as canonical text."""
 
 
-def _bound_to_keep(context: BindContext, node: ast.StatementNode) -> Kept:
-    """Bind a statement of a body that is kept as canonical text. Raises SqlError 0A000 for those that have none."""
-    if isinstance(node, ast.Select | ast.SetOp | ast.Values):
+def _bound_to_keep(context: BindContext, node: ast.StatementNode, *, runs: bool) -> Kept:
+    """Bind a statement of a body that is kept as canonical text; ``runs``: it has to be one that can be run. Raises SqlError 0A000 for those that have none."""
+    if modifies(node):
+        assert node.with_ is not None
+        changing = frozenset(id(item) for item in node.with_.ctes if not isinstance(item.query, QUERIES))
+        context = replace(context, changing=changing)
+    if isinstance(node, QUERIES):
         query = bind_query(context, node)
         query_collations(query, context.catalog)
         return query
     if isinstance(node, ast.Update | ast.Delete):
-        return kept_change(context, node, hint=_AS_TEXT)
+        return kept_change(context, node, hint=_AS_TEXT, runs=runs)
+    if isinstance(node, ast.Merge):
+        return kept_merge(context, node, runs=runs)
     if not isinstance(node, ast.Insert):
         raise not_supported(f"{command_tag(node)} in BEGIN ATOMIC", hint=_AS_TEXT)
-    if node.with_ is not None:
-        raise not_supported("INSERT with WITH in BEGIN ATOMIC", hint=_AS_TEXT)
-    if node.query is not None and any(isinstance(item, ast.Default) for item in walk(node.query)):
-        raise not_supported("INSERT of DEFAULT in BEGIN ATOMIC", hint=_AS_TEXT)
-    bound = bind_insert(context, node)
-    if bound.through is not None or bound.filled:
-        what = "through a view" if bound.through is not None else "with a default that calls a function"
-        raise not_supported(f"INSERT {what} in BEGIN ATOMIC", hint=_AS_TEXT)
-    if node.on_conflict is None:
-        return bound
-    return replace(bound, on_conflict=None, kept=kept_conflict(context, node, hint=_AS_TEXT))
+    return kept_insert(context, node, hint=_AS_TEXT)
 
 
 def deparse_kept(kept: Kept, catalog: Catalog, **how: Any) -> str:
     """Return the text of a statement of a body, as stored or (``how``) for a reader. Raises SqlError 42703 for a column that has gone."""
-    if not isinstance(kept, Insert | KeptChange):
-        return deparse_query(kept, **how)
-    table = catalog.relation_by_oid(kept.table)
-    if table is None:
-        raise SqlError("42P01", "the relation that a function changes does not exist")
+    if not isinstance(kept, CHANGES):
+        return deparse_query(kept, table=catalog.relation_by_oid, **how)
     how.pop("names_visible", None)
-    row = table_range(table, kept.alias if isinstance(kept, Insert) else "")
-    return deparse_change(kept, table, row, **how)
+    return deparse_change(kept, catalog.relation_by_oid, **how)
 
 
 # --- bodies that are kept as canonical text -------------------------------------------------------
@@ -563,7 +556,7 @@ def body_statements(
         catalog, function.path, text=function.body_sql, settings=STORED_TEXT, variable_params=False
     )
     inner = context.for_function(function, function.inputs)
-    made = [_bound_to_keep(inner, parsed.statement) for parsed in parse(function.body_sql)]
+    made = [_bound_to_keep(inner, parsed.statement, runs=False) for parsed in parse(function.body_sql)]
     if keys is not None:
         keys |= context.keys
     return made

@@ -18,7 +18,7 @@ from planner.bind.context import BindContext
 from planner.bind.define.of_table import bind_drop, named_part
 from planner.bind.expression.expr import bind_kept
 from planner.bind.scope import SYSTEM_COLUMNS, Scope
-from planner.bind.stored import stored_context, table_range, with_oids, without_spans
+from planner.bind.stored import stored_context, with_oids, without_spans
 from planner.bind.stored.runnable import check_runnable
 from planner.catalog import Catalog, ColumnDef, ConstraintDef, RelationDef
 from planner.catalog.relation_kinds import RELATION_KINDS, TABLES, TRIGGERED
@@ -28,6 +28,7 @@ from planner.deparse.trigger import deparse_when
 from planner.facts import TRIGGER, facts
 from planner.parse import parse_expression
 from planner.query import Expr, Var
+from planner.query.tables import table_range
 from planner.query.walk import walk
 from planner.types.facts import format_type
 

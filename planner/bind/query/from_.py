@@ -130,6 +130,8 @@ def bind_table(scope: Scope, node: ast.TableRef) -> tuple[int, Item]:
         if entry is not None:
             if node.sample is not None:
                 raise refused_sample(node)
+            if not entry[1].returns:
+                raise _no_rows(node)
             return _cte_reference(scope, node, *entry)
         if any(node.name in level.future_ctes for _, level in scope.levels()):
             _refuse_future(scope, node)
@@ -144,9 +146,13 @@ def bind_table(scope: Scope, node: ast.TableRef) -> tuple[int, Item]:
     return range_of_relation(scope, relation, node)
 
 
+def _no_rows(node: ast.TableRef) -> SqlError:
+    return SqlError("0A000", f'WITH query "{node.name}" does not have a RETURNING clause', span=node.span)
+
+
 def _step_reference(scope: Scope, node: ast.TableRef, step: WithStep) -> tuple[int, Item]:
     if step.columns is None:
-        raise SqlError("0A000", f'WITH query "{node.name}" does not have a RETURNING clause', span=node.span)
+        raise _no_rows(node)
     alias = node.alias.name if node.alias is not None else node.name
     columns = tuple(
         [

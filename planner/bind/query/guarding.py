@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from planner.bind.stored import table_range
 from planner.catalog import RelationDef
 from planner.query import Expr, QueryBase, RangeRef, Select, Var
+from planner.query.tables import table_range
 from planner.query.walk import children
 
 

@@ -19,7 +19,7 @@ from planner.bind.query.search_cycle import check_form as check_search_form
 from planner.bind.query.search_cycle import check_names as check_search_names
 from planner.bind.scope import CteEntry, Scope
 from planner.conversion.order import can_hash
-from planner.query import Cte, CycleColumns, OutputColumn, QueryExpr, SearchColumns, SetOp
+from planner.query import Cte, CycleColumns, OutputColumn, QueryExpr, SearchColumns, SetOp, Values
 from planner.query.location import location
 from planner.query.walk import children
 from planner.types.facts import format_type
@@ -42,7 +42,7 @@ def bind_with(scope: Scope, clause: ast.With | None) -> None:
         names.add(item.name)
         if isinstance(item.query, ast.Merge):
             raise SqlError("0A000", "MERGE not supported in WITH query", span=item.span)
-        if not isinstance(item.query, QUERIES):
+        if not isinstance(item.query, QUERIES) and id(item) not in scope.context.changing:
             raise SqlError(
                 "0A000",
                 "WITH clause containing a data-modifying statement must be at the top level",
@@ -50,8 +50,11 @@ def bind_with(scope: Scope, clause: ast.With | None) -> None:
             )
     items = ordered_items(clause.ctes) if clause.recursive else list(clause.ctes)
     scope.future_ctes = names
+    scope.in_recursive = clause.recursive
     for item in items:
-        if clause.recursive and _refers(item.query, item.name):
+        if isinstance(item.query, ast.Insert | ast.Update | ast.Delete):
+            _changing(scope, item)
+        elif clause.recursive and _refers(item.query, item.name):
             _recursive(scope, item)
         elif item.search is not None or item.cycle is not None:
             raise SqlError("42601", "WITH query is not recursive", span=item.span)
@@ -75,6 +78,7 @@ def _enter(scope: Scope, item: ast.Cte, query: QueryExpr, *, recursive: bool) ->
             query=query,
             columns=columns,
             recursive=recursive,
+            in_recursive=scope.in_recursive,
             materialized=item.materialized,
             named=len(item.columns),
             search=_search_columns(item.search),
@@ -117,6 +121,17 @@ def _plain(scope: Scope, item: ast.Cte) -> None:
 
     assert isinstance(item.query, QUERIES)
     _enter(scope, item, bind_query(scope.context, item.query, scope), recursive=False)
+
+
+def _changing(scope: Scope, item: ast.Cte) -> None:
+    """Bind an item that changes data to be printed; that it can be run is looked at elsewhere."""
+    from planner.bind.change.kept_changes import kept_item
+
+    change, columns = kept_item(scope, item)
+    shown = Values(columns=columns, rows=())
+    _enter(scope, item, shown, recursive=False)
+    scope.ctes[item.name].returns = bool(columns)
+    scope.bound_ctes[-1] = replace(scope.bound_ctes[-1], change=change)
 
 
 def _recursive(scope: Scope, item: ast.Cte) -> None:

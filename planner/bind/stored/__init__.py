@@ -70,9 +70,7 @@ from planner.query import (
     FuncExpr,
     OutputColumn,
     QueryExpr,
-    RangeColumn,
     RangeRef,
-    RelationRange,
     RowExpr,
     Select,
     SubLink,
@@ -80,6 +78,7 @@ from planner.query import (
     Var,
 )
 from planner.query.rewrite import replace_children
+from planner.query.tables import table_range
 from planner.query.walk import walk
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
@@ -189,18 +188,6 @@ def stored_context(catalog: Catalog, sql: str, path: Sequence[str] = ("pg_catalo
 
 
 EMPTY_CATALOG = _NoCatalog()
-
-
-def table_range(relation: RelationDef, alias: str = "") -> RelationRange:
-    """Return the range of a table with all its live columns."""
-    return RelationRange(
-        alias=alias or relation.name,
-        columns=tuple(RangeColumn(name=c.name, type=c.declared, attnum=c.attnum) for c in relation.live),
-        oid=relation.oid,
-        schema=relation.schema,
-        name=relation.name,
-        virtual=relation.virtual,
-    )
 
 
 def table_query(relation: RelationDef, attnums: Sequence[int]) -> Select:

@@ -17,10 +17,10 @@ from engine.catalog.relations.pg_row_types import row_types
 from engine.catalog.relations.sources import RowDict, by_name, of_each, relation
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import SUPERUSER_OID
-from planner.bind.define.functions import body_statements
+from planner.bind.define.functions import CHANGES, Kept, body_statements
 from planner.bind.define.table.generated import columns_used, generations
 from planner.bind.query.select import bind_view
-from planner.bind.stored import stored_context, table_range
+from planner.bind.stored import stored_context
 from planner.bind.stored.named_columns import column_named
 from planner.catalog import Catalog, FunctionDef, RelationDef, TypeDef
 from planner.catalog.named_oids import named_oids, relations_in_text
@@ -30,7 +30,7 @@ from planner.facts import facts
 from planner.query import (
     Insert,
     KeptChange,
-    QueryExpr,
+    KeptMerge,
     RelationRange,
     Select,
     SetOp,
@@ -38,6 +38,7 @@ from planner.query import (
     Values,
     Var,
 )
+from planner.query.tables import table_range
 from planner.query.walk import children
 
 if TYPE_CHECKING:
@@ -77,30 +78,10 @@ def _counts(item: RelationDef) -> bool:
 # --- which columns a query names --------------------------------------------------------------------
 
 
-def columns_named(
-    query: QueryExpr | Insert | KeptChange, catalog: Catalog, row: RelationRange | None = None
-) -> dict[int, frozenset[int]]:
-    """Return by oid of a table or view which of its columns a query or a change of rows names; whole rows name none, views are not looked into.
-
-    ``row``: what RETURNING of an INSERT knows the new rows as.
-    """
+def columns_named(query: Kept, catalog: Catalog) -> dict[int, frozenset[int]]:
+    """Return by oid of a table or view which of its columns a query or a change of rows names; whole rows name none, views are not looked into."""
     found: dict[int, set[int]] = {}
     stack: list[tuple[Any, tuple[tuple[Any, ...], ...]]] = [(query, ())]
-    if isinstance(query, Insert):
-        found[query.table] = set(query.given)
-        stack = [(target, ((row,),)) for target in query.returning]
-        stack += [(query.source, ())] if query.source is not None else []
-        if query.kept is not None:
-            stack += [(key, ((row,),)) for key in query.kept.keys]
-            stack += [(query.kept.key_where, ((row,),))] if query.kept.key_where is not None else []
-            change = query.kept.change
-            if change is not None:
-                # EXCLUDED is a whole row of the table
-                found[query.table].update(column.attnum for column in change.shown.ranges[1].columns)
-                stack.append((change.shown, ()))
-    if isinstance(query, KeptChange):
-        found[query.table] = {attnum for attnums in query.assigned for attnum in attnums}
-        stack = [(query.shown, ())]
     while stack:
         node, levels = stack.pop()
         if isinstance(node, Var):
@@ -108,6 +89,9 @@ def columns_named(
                 oid, attnum = column_named(levels[node.level][node.range], node.attnum, catalog)
                 if oid:
                     found.setdefault(oid, set()).add(attnum)
+        elif isinstance(node, CHANGES):
+            found.setdefault(node.table, set()).update(_assigned(node))
+            stack += _parts(node, levels, catalog)
         elif isinstance(node, RelationRange):
             stack += [] if node.sample is None else [(node.sample, levels)]
         elif not (isinstance(node, SubqueryRange) and node.view):
@@ -117,6 +101,38 @@ def columns_named(
                 levels = ((), *levels)
             stack.extend((child, levels) for child in children(node))
     return {oid: frozenset(attnums) for oid, attnums in found.items()}
+
+
+def _assigned(change: Insert | KeptChange | KeptMerge) -> set[int]:
+    """Return the columns of its table that a change gives values, but for those of MERGE, and those that EXCLUDED has, a whole row of the table."""
+    if isinstance(change, KeptChange):
+        return {attnum for attnums in change.assigned for attnum in attnums}
+    if isinstance(change, KeptMerge):
+        return set()  # as in PostgreSQL
+    update = None if change.kept is None else change.kept.change
+    excluded = () if update is None else update.shown.ranges[1].columns
+    return {*change.given, *(column.attnum for column in excluded)}
+
+
+def _parts(
+    change: Insert | KeptChange | KeptMerge, levels: tuple[tuple[Any, ...], ...], catalog: Catalog
+) -> list[tuple[Any, tuple[tuple[Any, ...], ...]]]:
+    """Return what of a change names columns, each with the ranges of the query levels around it."""
+    if isinstance(change, KeptChange):
+        return [(change.shown, levels)]
+    if isinstance(change, KeptMerge):
+        inside = (change.shown.ranges, *levels)
+        return [(change.shown, levels), *((action, inside) for action in change.actions)]
+    table = catalog.relation_by_oid(change.table)
+    inside = ((None if table is None else table_range(table),), *levels)
+    parts: list[Any] = [*change.returning]
+    parts += [] if change.source is None else [change.source]
+    found = [(part, inside) for part in parts]
+    if change.kept is not None:
+        found += [(key, inside) for key in change.kept.keys]
+        found += [] if change.kept.key_where is None else [(change.kept.key_where, inside)]
+        found += [] if change.kept.change is None else [(change.kept.change.shown, levels)]
+    return found
 
 
 def _columns_of_view(catalog: CatalogSnapshot, view: RelationDef) -> dict[int, frozenset[int]]:
@@ -135,10 +151,7 @@ def _columns_of_body(catalog: CatalogSnapshot, function: FunctionDef) -> dict[in
     if key not in catalog.derived:
         named: dict[int, frozenset[int]] = {}
         for kept in body_statements(function, catalog) if function.body_sql else ():
-            into = catalog.relation_by_oid(kept.table) if isinstance(kept, Insert) else None
-            for oid, attnums in columns_named(
-                kept, catalog, None if into is None else table_range(into)
-            ).items():
+            for oid, attnums in columns_named(kept, catalog).items():
                 named[oid] = named.get(oid, frozenset()) | attnums
         catalog.derived[key] = named
     found: Any = catalog.derived[key]

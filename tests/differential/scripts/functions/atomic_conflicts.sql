@@ -18,3 +18,14 @@ call p2(1); call p3(50); select * from f5(9); call p6(); select * from tt order 
 alter table tt drop constraint tk; alter table tt drop column bb; begin; alter table tt drop constraint tk cascade; rollback; select count(*) from pg_proc where proname = 'p3' and pronamespace = current_schema()::regnamespace;
 alter table tt drop constraint tt_pkey; alter table tt drop constraint tk cascade; call p3(1);
 drop table tt cascade; drop table lo cascade;
+-- which index decides is looked for when the statement runs
+create table late (a int, b int);
+create function l1() returns void language sql BEGIN ATOMIC insert into late values (1, 2) on conflict (a) do nothing; END;
+create function l2() returns void language sql as 'insert into late values (1, 2) on conflict (a) do update set b = 3';
+create function l3() returns void language sql as 'insert into late values (1, 2) on conflict (nope) do nothing';
+create function l4() returns void language sql BEGIN ATOMIC insert into late values (1, 2) on conflict (a, (b + 1)) where b > 1 do update set b = 3; END;
+select l1();
+select l2();
+select pg_get_functiondef('l1'::regproc), pg_get_functiondef('l4'::regproc);
+create unique index on late (a);
+select l1(); select l2(); select l4(); select * from late;
