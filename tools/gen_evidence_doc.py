@@ -13,6 +13,7 @@ row without its file. Commits are in the data, not on the pages.
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -87,6 +88,39 @@ def _bench(data: Any) -> Told:
     ratios = [float(row["ratio"][:-1]) for row in rows if row["ratio"] and "–" not in row["ratio"]]
     faster = sum(ratio >= 1 for ratio in ratios)
     return Told(_day(rows), f"{len(rows)} figures, {faster} of {len(ratios)} ratios at 1x or more")
+
+
+def _expressions(data: Any) -> Told:
+    rows = data["rows"]
+    mean = statistics.geometric_mean(row["ratio"] for row in rows if row["ratio"])
+    return Told(
+        data["day"], f"{len(rows)} expressions, {mean:.1f} times PostgreSQL's time in the geometric mean"
+    )
+
+
+def _browsing(data: Any) -> Told:
+    rows = data["rows"]
+    worst = max(rows, key=lambda row: row["5,000 tables"])
+    return Told(
+        data["day"],
+        f"{len(rows)} texts; over 5,000 tables at most {worst['5,000 tables']} ms ({worst['what is asked']})",
+    )
+
+
+def _readers(data: Any) -> Told:
+    last = data["runs"][-1]
+    return Told(
+        _day(data["runs"]), f"beside TPC-B at full speed {last['full speed']}, beside COPY {last['COPY']}"
+    )
+
+
+def _soak(data: Any) -> Told:
+    runs = data["runs"]
+    total, failed = sum(run["transactions"] for run in runs), sum(run["failed"] for run in runs)
+    return Told(
+        _day(runs),
+        f"{_count(total)} transactions in {len(runs)} runs, {failed} failed; {runs[-1]['MB at most']} MB at most in the last",
+    )
 
 
 def _calls(data: Any) -> Told:
@@ -289,6 +323,10 @@ def _cell(value: Any) -> str:
 FILES: Final[dict[str, File]] = {
     "proofs.json": File("proofs whose figures a person notes", "each its own", _proofs, "proofs.md"),
     "bench.json": File("speed beside PostgreSQL 15", "make bench", _bench, "speed.md"),
+    "expressions.json": File("expressions that analysts write, processor time beside PostgreSQL 15", "python -m bench.expressions", _expressions, "expressions.md", _records("rows", "expression", "PostgreSQL (ms)", "before (ms)", "executor before", "now (ms)", "executor", "ratio before", "ratio")),
+    "browsing.json": File("what tools ask of the catalog, milliseconds beside PostgreSQL 15", "python -m bench.browse", _browsing, "browsing.md", _records("rows", "what is asked", "100 tables", "after DDL", "PostgreSQL", "5,000 tables", "after DDL, 5,000", "PostgreSQL, 5,000")),
+    "readers.json": File("point reads beside writers, p99 in times of an idle reader's", "python -m bench --only readers", _readers, "readers.md", _records("runs", "day", "rounds", "tps at full speed", "idle p99 (ms)", "10 %", "25 %", "50 %", "full speed", "COPY")),
+    "soak.json": File("TPC-B for 15 minutes, memory", "python -m bench.soak", _soak, "soak.md", _records("runs", "day", "beside", "transactions", "failed", "MB when the history was full", "MB afterwards", "MB at most")),
     "simulation.json": File("simulated clusters, torn at any step", "make sim", _simulation, "simulation.md", _records("runs", "day", "first", "seeds", "transactions", "committed", "crashes", "found", latest=LATEST)),
     "crash.json": File("`kill -9` of a server under load", "make crash", _crash, "crash.md", _records("runs", "day", "run", "acknowledged", "found", latest=LATEST)),
     "restart.json": File("two kills and starts after every script, compared by `pg_dump`", "make restart", _restart, "restart.md", _pairs("scripts", "run", "scripts")),

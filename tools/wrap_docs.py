@@ -48,6 +48,10 @@ GENERATED = frozenset(
         "docs/evidence/smith.md",
         "docs/evidence/speed.md",
         "docs/evidence/views.md",
+        "docs/evidence/browsing.md",
+        "docs/evidence/expressions.md",
+        "docs/evidence/readers.md",
+        "docs/evidence/soak.md",
         "docs/reference/builtins.md",
         "docs/reference/settings.md",
     }
