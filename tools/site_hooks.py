@@ -21,6 +21,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 OUTSIDE: Final = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 SCRIPTS: Final = {"mermaid.min.js": "", "iframe-worker.min.js": "https://unpkg.com/iframe-worker/shim"}
 """Files of .docs, and the address that the theme has for each; none for mermaid, which it looks for among a page's own scripts."""
+STYLE: Final = ".md-grid { max-width: 84rem }\n"
+"""Pages wide enough for what psql prints."""
 LINK: Final = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 BARRED: Final = re.compile(r"(?<!`)`([^`\n]*\\\|[^`\n]*)`(?!`)")
 FENCE: Final = re.compile(r"^(```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -73,6 +75,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages that do not lie in docs/."""
     for name, page in OUTSIDE.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text("utf-8")))
+    files.append(File.generated(config, "assets/site.css", content=STYLE))
     files.append(File.generated(config, "decisions/index.md", content=_list_of_records()))
     for name, script in _scripts().items():
         files.append(File.generated(config, name, abs_src_path=str(script)))
