@@ -158,7 +158,10 @@ class Transcript:
         return "\n".join(line.rstrip() for line in out).rstrip() + "\n"
 
     def _printed(self, session: pq.PGconn, statement: str) -> list[str]:
-        sent = TIMESTAMP.sub(lambda found: self._here.get(found[0], found[0]), statement)
+        unknown = set(TIMESTAMP.findall(statement)) - set(self._here)
+        if unknown:
+            raise ValueError(f"nothing has shown {', '.join(unknown)}, which a statement names: {statement}")
+        sent = TIMESTAMP.sub(lambda found: self._here[found[0]], statement)
         result = session.exec_(sent.encode())
         if result.status == pq.ExecStatus.FATAL_ERROR:
             return error(result, statement)
