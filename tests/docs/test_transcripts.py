@@ -74,6 +74,7 @@ def test_a_page_shows_what_the_server_prints(page: str, server: ServerProcess, r
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if "<!-- spark -->" in (ROOT / page).read_text("utf-8")]
 )

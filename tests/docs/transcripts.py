@@ -177,8 +177,9 @@ class Transcript:
         theirs = TIMESTAMP.findall("\n".join(page))
         if len(ours) == len(theirs):
             for mine, its in zip(ours, theirs, strict=True):
-                self._page.setdefault(mine, its)
-                self._here.setdefault(its, mine)
+                if mine not in self._page and its not in self._here:
+                    self._page[mine] = its
+                    self._here[its] = mine
         text = TIMESTAMP.sub(lambda found: self._page.get(found[0], found[0]), "\n".join(here))
         varying = VARYING.findall("\n".join(page))
         if len(varying) == len(VARYING.findall(text)):
