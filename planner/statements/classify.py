@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from planner import query
@@ -61,8 +61,17 @@ class Runs(enum.Enum):
     NOTHING = "nothing: it is a definition, or about the session"
 
 
+class Uses(enum.Enum):
+    """What the transaction that runs a statement does with the rows of tables that this names."""
+
+    ROWS = "reads or writes them"
+    NAMES = "nothing: they are read later, or elsewhere"
+    NOTHING = "nothing, and it is about no timeline: most definitions, upkeep"
+
+
 _Class: TypeAlias = StatementClass | Callable[[Any], StatementClass]
 _Written: TypeAlias = Callable[[Any], Iterable[int]]
+_Uses: TypeAlias = Uses | Callable[[Any], Uses]
 _Returned: TypeAlias = Callable[[Any], tuple[OutputColumn, ...] | None]
 
 
@@ -75,6 +84,8 @@ class BoundSpec:
         runs: what of it is run.
         writes: returns the oids of tables whose rows it changes.
         returns: returns the columns of its rows, None where it has none, or only the engine knows them (FETCH, EXECUTE).
+        uses: what its transaction does with the rows of tables, or what tells it.
+        again: running it again has no effect beyond its transaction, unless it calls what is volatile.
         calls: "" where functions that change data may be in what it runs, else what the error calls it (0A000).
     """
 
@@ -82,6 +93,8 @@ class BoundSpec:
     runs: Runs
     writes: _Written
     returns: _Returned
+    uses: _Uses
+    again: bool
     calls: str
 
 
@@ -94,6 +107,12 @@ def classify(statement: st.Statement) -> StatementClass:
     """Return how the statement runs."""
     class_ = BOUND[type(statement)].class_
     return class_ if isinstance(class_, StatementClass) else class_(statement)
+
+
+def uses_of(statement: st.Statement) -> Uses:
+    """Return what the statement's transaction does with the rows of tables that it names."""
+    uses = BOUND[type(statement)].uses
+    return uses if isinstance(uses, Uses) else uses(statement)
 
 
 def relations_written(statement: st.Statement) -> frozenset[int]:
@@ -143,6 +162,21 @@ def _insert_class(insert: query.Insert) -> StatementClass:
         for item in walk(cell)
     )
     return StatementClass.READ_THEN_WRITE if looks else StatementClass.WRITE_ONLY
+
+
+# --- what it does with tables ------------------------------------------------------------------------
+
+
+def _copy_uses(statement: st.Copy) -> Uses:
+    return Uses.ROWS if statement.subscribe is None else Uses.NAMES
+
+
+def _filled_uses(statement: st.CreateTable) -> Uses:
+    return Uses.NAMES if statement.query is None else Uses.ROWS
+
+
+def _view_uses(statement: st.CreateMaterializedView) -> Uses:
+    return Uses.ROWS if statement.with_data else Uses.NAMES
 
 
 # --- what it writes ---------------------------------------------------------------------------------
@@ -223,9 +257,8 @@ def setting_spelling(name: str) -> str:
 _DDL, _UTILITY = StatementClass.DDL, StatementClass.UTILITY
 _RETHINKS: Final = StatementClass.READ_THEN_WRITE
 _OTHERS: Final = "this statement"
-_DEFINES: Final = BoundSpec(_DDL, Runs.NOTHING, _no_table, _no_rows, _OTHERS)
-_FILLS: Final = BoundSpec(_DDL, Runs.QUERY, _no_table, _no_rows, _OTHERS)
-_SERVES: Final = BoundSpec(_UTILITY, Runs.NOTHING, _no_table, _no_rows, _OTHERS)
+_DEFINES: Final = BoundSpec(_DDL, Runs.NOTHING, _no_table, _no_rows, Uses.NOTHING, False, _OTHERS)
+_SERVES: Final = BoundSpec(_UTILITY, Runs.NOTHING, _no_table, _no_rows, Uses.ROWS, False, _OTHERS)
 
 BOUND: Final[Mapping[type, BoundSpec]] = total(
     "bound statements",
@@ -234,31 +267,57 @@ BOUND: Final[Mapping[type, BoundSpec]] = total(
         "bound statements",
         {
             # rows
-            st.QueryStatement: BoundSpec(_query_class, Runs.WHOLE, _no_table, _query_rows, ""),
-            query.Insert: BoundSpec(_insert_class, Runs.WHOLE, _its_table, _returning, ""),
-            query.Update: BoundSpec(_RETHINKS, Runs.WHOLE, _its_table, _returning, ""),
-            query.Delete: BoundSpec(_RETHINKS, Runs.WHOLE, _its_table, _returning, ""),
-            query.Merge: BoundSpec(_RETHINKS, Runs.WHOLE, _its_table, _no_rows, ""),
-            st.WithChanges: BoundSpec(_RETHINKS, Runs.WHOLE, _tables_of_parts, _rows_of_body, ""),
-            st.Copy: BoundSpec(_copy_class, Runs.WHOLE, _copied, _no_rows, "COPY"),
-            st.DeclareCursor: BoundSpec(_UTILITY, Runs.WHOLE, _no_table, _no_rows, "a cursor"),
-            st.Explain: BoundSpec(_UTILITY, Runs.NOTHING, _no_table, _plan_rows, ""),
-            st.Call: BoundSpec(_RETHINKS, Runs.WHOLE, _no_table, _outputs, ""),
-            st.Do: BoundSpec(_RETHINKS, Runs.NOTHING, _no_table, _no_rows, ""),
-            st.Subscribe: BoundSpec(_UTILITY, Runs.WHOLE, _no_table, _subscribed, _OTHERS),
-            st.DeclareSubscribe: BoundSpec(_UTILITY, Runs.WHOLE, _no_table, _no_rows, _OTHERS),
-            st.AcknowledgeSubscription: BoundSpec(_UTILITY, Runs.WHOLE, _no_table, _no_rows, _OTHERS),
+            st.QueryStatement: BoundSpec(
+                _query_class, Runs.WHOLE, _no_table, _query_rows, Uses.ROWS, True, ""
+            ),
+            query.Insert: BoundSpec(_insert_class, Runs.WHOLE, _its_table, _returning, Uses.ROWS, True, ""),
+            query.Update: BoundSpec(_RETHINKS, Runs.WHOLE, _its_table, _returning, Uses.ROWS, True, ""),
+            query.Delete: BoundSpec(_RETHINKS, Runs.WHOLE, _its_table, _returning, Uses.ROWS, True, ""),
+            query.Merge: BoundSpec(_RETHINKS, Runs.WHOLE, _its_table, _no_rows, Uses.ROWS, True, ""),
+            st.WithChanges: BoundSpec(
+                _RETHINKS, Runs.WHOLE, _tables_of_parts, _rows_of_body, Uses.ROWS, True, ""
+            ),
+            st.Copy: BoundSpec(_copy_class, Runs.WHOLE, _copied, _no_rows, _copy_uses, False, "COPY"),
+            st.DeclareCursor: BoundSpec(
+                _UTILITY, Runs.WHOLE, _no_table, _no_rows, Uses.ROWS, False, "a cursor"
+            ),
+            st.Explain: BoundSpec(_UTILITY, Runs.NOTHING, _no_table, _plan_rows, Uses.ROWS, False, ""),
+            st.Call: BoundSpec(_RETHINKS, Runs.WHOLE, _no_table, _outputs, Uses.ROWS, True, ""),
+            st.Do: BoundSpec(_RETHINKS, Runs.NOTHING, _no_table, _no_rows, Uses.ROWS, True, ""),
+            st.Subscribe: BoundSpec(_UTILITY, Runs.WHOLE, _no_table, _subscribed, Uses.NAMES, False, _OTHERS),
+            st.DeclareSubscribe: BoundSpec(
+                _UTILITY, Runs.WHOLE, _no_table, _no_rows, Uses.NAMES, False, _OTHERS
+            ),
+            st.AcknowledgeSubscription: BoundSpec(
+                _UTILITY, Runs.WHOLE, _no_table, _no_rows, Uses.ROWS, False, _OTHERS
+            ),
             # definitions that run something
-            st.CreateTable: _FILLS,
-            st.CreateMaterializedView: _FILLS,
-            st.RefreshMaterializedView: _FILLS,
-            st.MarkConstraints: BoundSpec(_DDL, Runs.WHOLE, _no_table, _no_rows, _OTHERS),
-            st.Truncate: BoundSpec(_DDL, Runs.NOTHING, _truncated, _no_rows, _OTHERS),
+            st.CreateTable: BoundSpec(_DDL, Runs.QUERY, _no_table, _no_rows, _filled_uses, False, _OTHERS),
+            st.CreateMaterializedView: BoundSpec(
+                _DDL, Runs.QUERY, _no_table, _no_rows, _view_uses, False, _OTHERS
+            ),
+            st.RefreshMaterializedView: BoundSpec(
+                _DDL, Runs.QUERY, _no_table, _no_rows, Uses.ROWS, True, _OTHERS
+            ),
+            st.MarkConstraints: BoundSpec(_DDL, Runs.WHOLE, _no_table, _no_rows, Uses.ROWS, True, _OTHERS),
+            st.Truncate: BoundSpec(_DDL, Runs.NOTHING, _truncated, _no_rows, Uses.NOTHING, False, _OTHERS),
+            # what is read later
+            st.CreateView: replace(_DEFINES, uses=Uses.NAMES),
+            st.CreateSubscription: replace(_SERVES, uses=Uses.NAMES),
+            st.Prepare: replace(_SERVES, uses=Uses.NAMES),
             # the rest
-            st.Maintenance: BoundSpec(_maintenance_class, Runs.NOTHING, _no_table, _no_rows, _OTHERS),
-            st.ShowVariable: BoundSpec(_UTILITY, Runs.NOTHING, _no_table, _shown, _OTHERS),
+            st.Maintenance: BoundSpec(
+                _maintenance_class, Runs.NOTHING, _no_table, _no_rows, Uses.NOTHING, False, _OTHERS
+            ),
+            st.ShowVariable: BoundSpec(_UTILITY, Runs.NOTHING, _no_table, _shown, Uses.ROWS, False, _OTHERS),
             st.Transaction: BoundSpec(
-                StatementClass.TRANSACTION_CONTROL, Runs.NOTHING, _no_table, _no_rows, _OTHERS
+                StatementClass.TRANSACTION_CONTROL,
+                Runs.NOTHING,
+                _no_table,
+                _no_rows,
+                Uses.ROWS,
+                False,
+                _OTHERS,
             ),
         },
         dict.fromkeys(
@@ -280,7 +339,6 @@ BOUND: Final[Mapping[type, BoundSpec]] = total(
                 st.CreateSequence,
                 st.CreateSource,
                 st.CreateTimeline,
-                st.CreateView,
                 st.Drop,
                 st.DropDatabase,
                 st.DropSource,
@@ -359,10 +417,8 @@ BOUND: Final[Mapping[type, BoundSpec]] = total(
                 st.SetConstraints,
                 st.SetVariable,
                 st.SetTransaction,
-                st.Prepare,
                 st.ExecutePrepared,
                 st.Deallocate,
-                st.CreateSubscription,
                 st.DropSubscription,
                 st.Fetch,
                 st.CloseCursor,

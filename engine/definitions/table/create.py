@@ -28,7 +28,7 @@ from engine.definitions.comment_copies import copied_comments
 from engine.definitions.dropping.drop import replace_table, table_of
 from engine.definitions.foreign_parts import check_table_options
 from engine.definitions.needs.privileges import check as check_privileges
-from engine.definitions.sequences import create_sequence, with_sequences
+from engine.definitions.sequences import with_sequences
 from engine.definitions.stored_queries import rebase_queries
 from engine.definitions.table.alter import apply_actions
 from engine.definitions.table.alter_columns import add_computed_index
@@ -359,9 +359,6 @@ def _element_order(element: ast.StatementNode) -> int:
 
 async def _create_element(session: Session, plan: Plan, schema: str, element: ast.StatementNode) -> None:
     """Bind and run one element of CREATE SCHEMA, as who runs it may; unqualified names mean the new schema first."""
-    from engine.definitions.grant import run_grant  # which, as triggers do, stands on this module
-    from engine.definitions.triggers import create_trigger
-
     session.block.ensure_txn().next_statement()
     bound = bind_statement(
         element,
@@ -374,19 +371,7 @@ async def _create_element(session: Session, plan: Plan, schema: str, element: as
     )
     inner = Plan(bound, session.catalog)
     check_privileges(session, inner)
-    match bound.statement:
-        case st.CreateSequence():
-            await create_sequence(session, inner, bound.statement, ())
-        case st.CreateTable():
-            await create_table(session, inner, bound.statement, ())
-        case st.CreateIndex():
-            await create_index(session, inner, bound.statement, ())
-        case st.CreateView():
-            await create_view(session, inner, bound.statement, ())
-        case st.CreateTrigger():
-            await create_trigger(session, inner, bound.statement, ())
-        case st.Grant():
-            await run_grant(session, inner, bound.statement, ())
+    await session.db.ports.specs[type(bound.statement)].handler(session, inner, bound.statement, ())
 
 
 async def alter_schema_owner(

@@ -34,7 +34,7 @@ from pgwire.codecs.users.types import EnumLabels, UserTypes
 from pgwire.give_way import between, openly, paced, spaced
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, TypeDef
-from planner.statements import CreateMaterializedView, CreateTable, MarkConstraints, RefreshMaterializedView
+from planner.statements.classify import Runs, row_of
 from txn.api import Transaction
 from txn.base.errors import Cause, SchemaChanged
 from txn.base.types import ShardId, Timestamp
@@ -319,8 +319,7 @@ class CatalogView:
         block.wrote = True
         await self.locks.take_for(plan)
         statement = plan.bound.statement
-        filled = CreateTable | CreateMaterializedView | RefreshMaterializedView | MarkConstraints
-        if isinstance(statement, filled) and statement.query is not None:
+        if row_of(statement).runs is not Runs.NOTHING and getattr(statement, "query", None) is not None:
             if plan.as_of is None:
                 await self._hold_tables(plan)
             self.adopt_latest()

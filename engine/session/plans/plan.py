@@ -27,24 +27,14 @@ from planner.evaluate.short import is_short
 from planner.query import Delete, Insert, Merge, OutputColumn, Update
 from planner.statements import (
     BoundStatement,
-    Copy,
-    CreateMaterializedView,
-    CreateSubscription,
-    CreateTable,
-    CreateView,
     DeclareCursor,
-    DeclareSubscribe,
     LockTable,
-    Maintenance,
-    MarkConstraints,
-    Prepare,
     QueryStatement,
-    RefreshMaterializedView,
     StatementClass,
-    Subscribe,
     Transaction,
     WithChanges,
 )
+from planner.statements.classify import Uses, row_of, uses_of
 from planner.types import SqlType
 from txn.base.types import ShardId
 
@@ -67,13 +57,6 @@ def _locking(bound: BoundStatement) -> str:
     return statement_name(bound.statement) or ""
 
 
-def _retryable(bound: BoundStatement) -> bool:
-    statement = bound.statement
-    if isinstance(statement, RefreshMaterializedView | MarkConstraints):
-        return not bound.volatile
-    return not bound.volatile and bound.class_ in _CACHED and not isinstance(statement, Copy)
-
-
 def _control(bound: BoundStatement) -> str:
     statement = bound.statement
     if isinstance(statement, Transaction) and not statement.chain and statement.action in ("begin", "commit"):
@@ -85,13 +68,9 @@ class Replan(Exception):
     """The statement's plan no longer fits the catalog: bind it again and run that."""
 
 
-def _timelines(bound: BoundStatement, tables: Sequence[ShardId], catalog: CatalogSnapshot) -> frozenset[str]:
+def _timelines(uses: Uses, tables: Sequence[ShardId], catalog: CatalogSnapshot) -> frozenset[str]:
     """Return the timelines of the tables that a statement reads, writes, or says how to read."""
-    statement = bound.statement
-    reading = CreateView | CreateTable | CreateMaterializedView | RefreshMaterializedView | MarkConstraints
-    if bound.class_ is StatementClass.DDL and not isinstance(statement, reading):
-        return frozenset()
-    if isinstance(statement, Maintenance):
+    if uses is Uses.NOTHING:
         return frozenset()
     return frozenset([r.timeline for r in map(catalog.relation_by_oid, tables) if r is not None])
 
@@ -122,18 +101,6 @@ def _names(text: str, name: str) -> bool:
     if _WORD.fullmatch(name) is None or len(name) > SURELY_WHOLE:
         return True
     return re.search(rf"(?<![a-z0-9_])_?{name}(?![a-z0-9_])", text) is not None
-
-
-def _defines_only(bound: BoundStatement) -> bool:
-    """Tell whether its transaction reads and writes no rows of its tables: SUBSCRIBE does so outside of it."""
-    statement = bound.statement
-    if isinstance(statement, CreateTable):
-        return statement.query is None
-    if isinstance(statement, CreateMaterializedView):
-        return not statement.with_data
-    if isinstance(statement, Copy):
-        return statement.subscribe is not None
-    return isinstance(statement, CreateView | CreateSubscription | Subscribe | DeclareSubscribe | Prepare)
 
 
 class Plan:
@@ -212,12 +179,13 @@ class Plan:
         self.weight = weight_of(bound.statement, [len(relation.columns) for relation in found if relation])
         if self.weight > HEAVY:
             self._tree = mind([bound.statement])  # freed in slices once the plan has gone
-        timelines = _timelines(bound, self.tables, catalog)
+        uses = uses_of(bound.statement)
+        timelines = _timelines(uses, self.tables, catalog)
         # the one that it is about, "" where none: its tables', but for most DDL, which is about all
         self.timeline = min(timelines, default="")
         self.crosses = len(timelines) > 1 and not isinstance(bound.statement, LockTable)
         # the timeline that its transaction has to be in
-        self.enters = "" if _defines_only(bound) or len(timelines) > 1 else self.timeline
+        self.enters = self.timeline if uses is Uses.ROWS and len(timelines) < 2 else ""
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version
         self.basis = catalog.basis
@@ -230,7 +198,7 @@ class Plan:
         # whether it runs in a transaction
         self.in_transaction = bound.class_ in _IN_TRANSACTION
         # whether running it again has no effect beyond the transaction (no volatile functions, no COPY)
-        self.retryable = _retryable(bound)
+        self.retryable = row_of(bound.statement).again and not bound.volatile
         # "begin" or "commit" for these statements in their plain form, "" for all others
         self.control = _control(bound)
         self.as_of: Any = None  # its AS OF SYSTEM TIME (engine.session.transaction.time_travel.AsOfValue)
