@@ -23,6 +23,7 @@ from engine.base.settings.defs import MAX_BYTES, definitions
 from engine.base.slices import SLICE_ROWS
 from engine.executors.filters import TableFilters
 from engine.executors.index.sources import PLAIN
+from engine.executors.server import executing
 from engine.session.plans.permission import permitted
 from engine.session.plans.plan import Plan
 from engine.session.transaction.races import is_contended
@@ -284,7 +285,7 @@ def choose_route(
 
 def threshold_origin(session: Session) -> str:
     """Return where the session's ``local_executor_max_bytes`` comes from, as EXPLAIN prints it."""
-    value, calibration = session.derived.local_max_bytes, session.db.calibration
+    value, calibration = session.derived.local_max_bytes, executing(session).calibration
     if calibration is not None and value == calibration.local_executor_max_bytes:
         return calibration.origin
     return "the default" if str(value) == definitions()[MAX_BYTES].default else "set"

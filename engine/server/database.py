@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.base import access_rules, accounts
 from engine.base.accounts import Sessions, Statements
@@ -36,6 +36,7 @@ from engine.base.rows import RowTuple
 from engine.base.server_files import roots_of
 from engine.base.settings import server_defaults
 from engine.base.settings.defs import REPORTED
+from engine.base.upkeep import Upkeep
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage import lost_rows, unreadable
 from engine.catalog.storage.fences import Unread
@@ -51,6 +52,7 @@ from engine.catalog.storage.store import (
     stored_key,
 )
 from engine.catalog.storage.stored import DATABASE_OID, Stored, StoredKey, highest_oid, key_of
+from engine.changes.bulk.server import LoadingServer
 from engine.changes.bulk.spark_merge import SparkMerges
 from engine.changes.bulk.worker_pool import WorkerPool
 from engine.connection.backend import Connection
@@ -65,9 +67,8 @@ from engine.executors.spark.calibration import Calibration
 from engine.executors.spark.executor import SparkExecutor
 from engine.executors.spark.files import SparkFiles, spark_files
 from engine.executors.statistics.keeper import Statistics
+from engine.feeds.sources.feeding import FeedingServer
 from engine.feeds.sources.registry import Sources
-from engine.feeds.subscriptions.named import SHARD as NAMED_SHARD
-from engine.feeds.subscriptions.named import NamedSubscriptions
 from engine.server import admission
 from engine.server.admission import Attendance
 from engine.server.forgetting import forgetting
@@ -75,16 +76,18 @@ from engine.server.leftovers import drop_ended, drop_leftovers
 from engine.server.ports import PORTS
 from engine.server.preload import preload
 from engine.server.standing import LeaseStanding
-from engine.server.upkeep import Upkeep
 from engine.session.catalog.ahead import RowsAhead
 from engine.session.catalog.virtual import VirtualCatalog
 from engine.session.channels import Channels
 from engine.session.errors import report_of
 from engine.session.large_objects.shards import SHARDS as LARGE_OBJECT_SHARDS
 from engine.session.large_objects.shards import create_shards
+from engine.session.named_subscriptions import SHARD as NAMED_SHARD
+from engine.session.named_subscriptions import NamedSubscriptions
 from engine.session.plans.caches import PlanCaches
 from engine.session.sequences.values import SHARD as SEQUENCE_SHARD
 from engine.session.sequences.values import Counters as SequenceCounters
+from engine.session.server import Client, SessionServer
 from engine.session.session import Session
 from engine.session.transaction.snapshots import SnapshotRegistry
 from pgwire import give_way, release
@@ -128,6 +131,15 @@ def _databases() -> dict[StoredKey, Stored]:
         if isinstance(item, DatabaseDef) and item.oid != DATABASE_OID:
             found |= {stored_key(item.oid, key_of(own)): own for own in new_database_items()}
     return found
+
+
+if TYPE_CHECKING:
+
+    def _is_what_each_floor_takes_it_for(
+        server: Database,
+    ) -> tuple[SessionServer, LoadingServer, FeedingServer]:
+        """For the type checker: ``executing``, ``loading`` and ``feeding`` only say of a session's server what holds of this one."""
+        return server, server, server
 
 
 class Database:
@@ -465,6 +477,10 @@ class Database:
         """True when the router may choose Spark by itself."""
         return self.spark is not None and self.spark.ready
 
+    def wait_in_spark(self, session: Session) -> str | None:
+        """Return what a session waits for in Spark, as pg_stat_activity calls it; None for nothing."""
+        return None if self.spark is None else self.spark.runtime.waits.of(id(session))
+
     def arrow_rows(self, batch: Any, columns: Sequence[OutputColumn]) -> list[RowTuple]:
         """Return an Arrow batch as tuples in the value domain."""
         return rows_of(batch, [column.type for column in columns])
@@ -525,7 +541,7 @@ class Database:
         out.client_encoding(encoding)
         return connection, status
 
-    def session_closed(self, connection: Connection) -> MaybeAwaitable[None]:
+    def session_closed(self, connection: Client) -> MaybeAwaitable[None]:
         """A connection ended: forget it and its advisory locks, drop its temporary tables."""
         session = connection.session
         self.sessions.pop(session.pid, None)
@@ -542,7 +558,7 @@ class Database:
         except (TxnError, SqlError) as error:
             log.warning("temporary tables of pid %d stay until the next start: %s", session.pid, error)
 
-    async def _without_temporaries(self, connection: Connection) -> None:
+    async def _without_temporaries(self, connection: Client) -> None:
         """Drop a session's temporary objects before its advisory locks: who waits for one of these finds none of them left."""
         try:
             await OnStrand.of(

@@ -1,19 +1,56 @@
-"""The server as what belongs to it knows it: what is stored, its clock, who leads. A client's connection as its session knows that."""
+"""The server as floors below it know it, by what they use of it; and a client's connection as its session knows that.
+
+    Server                                            what is stored, the clock, who leads
+      └─ SessionServer = Numbering, Sharing, Bounding, Leading, Ending, Executing       all that sessions and statements use
+           ├─ engine.executors.server                 Spark, statistics
+           │    └─ engine.changes.bulk.server         processes that load
+           └─ engine.feeds.sources.feeding            sources
+
+``engine.server.database.Database`` is all of them, which mypy checks there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from engine.base.access_rules import Rule
+    from engine.base.accounts import Sessions, Statements
     from engine.base.config import Config
-    from engine.catalog.storage.spaces import Spaces
+    from engine.base.executor import Executor
+    from engine.base.loop.descriptors import Descriptors
+    from engine.base.outcomes import Outcomes
+    from engine.base.rows import RowTuple
+    from engine.base.server_files import Roots
+    from engine.base.upkeep import Upkeep
+    from engine.catalog.reading import Figures
+    from engine.catalog.state import CatalogSnapshot
+    from engine.catalog.storage.spaces import Space, Spaces
+    from engine.catalog.storage.stored import Stored, StoredKey
+    from engine.session.catalog.virtual import VirtualCatalog
+    from engine.session.channels import Channels
     from engine.session.cursors import Cursors
     from engine.session.interrupts import Interrupts
+    from engine.session.named_subscriptions import NamedSubscriptions
+    from engine.session.plans.caches import PlanCaches
     from engine.session.plans.plan import Plan
     from engine.session.portal import Cursor, Portal, Prepared
+    from engine.session.ports import Ports
+    from engine.session.sequences.values import Counters
+    from engine.session.session import Session
+    from engine.session.source_status import Status
+    from engine.session.transaction.snapshots import SnapshotRegistry
+    from pgwire.backend import MaybeAwaitable
+    from pgwire.messages.framing import Room
+    from pgwire.session.turns import Turns
+    from planner.catalog import SourceDef
     from planner.parse import Parsed
+    from planner.query import OutputColumn
     from planner.statements import ExecutePrepared
+    from txn.base.types import Timestamp
+    from txn.log.lease import Lease
 
 
 class Server(Protocol):
@@ -82,6 +119,7 @@ class Client(Protocol):
 
     cursors: Cursors
     interrupts: Interrupts
+    session: Session
     portals: dict[str, Portal]
 
     @property
@@ -94,3 +132,149 @@ class Client(Protocol):
 
     def cursor_of(self, name: str) -> Awaitable[Cursor]:
         """Return what FETCH and MOVE read. Raises SqlError 34000."""
+
+    def transaction_timed_out(self) -> None:
+        """End the transaction that has taken longer than ``transaction_timeout`` allows."""
+
+    def let_go(self) -> None:
+        """The session is over: its parts go."""
+
+
+class Numbering(Protocol):
+    """Numbers and chance that nobody else is given."""
+
+    def allocate_oids(self, count: int) -> int:
+        """Return the first of so many new oids in a row."""
+
+    async def oids_ready(self, count: int) -> None:
+        """Wait until ``allocate_oids`` has that many. Raises SqlError 53000."""
+
+    def next_catalog_version(self) -> int:
+        """Return a number above all versions of catalogs so far."""
+
+    def random_bytes(self, count: int) -> bytes:
+        """Return bytes that nobody can guess."""
+
+    def seeded_random(self, seed: float) -> Callable[[], float]:
+        """Return a generator that ``seed`` determines."""
+
+
+class Sources(Protocol):
+    """The sources of a server (``engine.feeds.sources.registry``)."""
+
+    def within(self, space: Space) -> Iterator[tuple[SourceDef, Status]]:
+        """Yield the sources of a database by name, each with its status."""
+
+
+class Sharing(Protocol):
+    """What sessions share. ``sessions``: the connections, by pid."""
+
+    snapshots: SnapshotRegistry
+    outcomes: Outcomes
+    sequences: Counters
+    channels: Channels
+    virtual: VirtualCatalog
+    named: NamedSubscriptions
+
+    @property
+    def sessions(self) -> Mapping[int, Client]:
+        """The connections, by pid."""
+
+    @property
+    def sources(self) -> Sources:
+        """What is read from elsewhere."""
+
+
+class Bounding(Protocol):
+    """What sessions take together: memory of statements and between them, of plans and messages; descriptors; turns of the loop."""
+
+    statements: Statements
+    kept: Sessions
+    plans: PlanCaches
+    messages: Room
+    descriptors: Descriptors
+    turns: Turns
+
+
+class Leading(Protocol):
+    """Whether this server may still say what is so. ``lease``: None where no other can take over."""
+
+    lease: Lease | None
+
+    def leading(self) -> bool:
+        """Tell whether it is known without waiting."""
+
+    async def reason(self, error: Exception) -> Exception:
+        """Return what to tell of an error: it may come of having lost the lease."""
+
+    def publish(
+        self,
+        space: Space,
+        catalog: CatalogSnapshot,
+        changes: Mapping[StoredKey, Stored | None],
+        ts: Timestamp,
+    ) -> None:
+        """Make a catalog committed at ``ts`` the current one; called in the tick in which it is applied."""
+
+    def settle_timeline(self, name: str) -> None:
+        """A transaction that made or dropped a timeline has ended."""
+
+
+class Attendance(Protocol):
+    """Who is in which database (``engine.server.admission``)."""
+
+    def others(self, database: int, but: int) -> list[int]:
+        """Return the pids of the sessions in a database, except the one ``but``."""
+
+    async def wait_empty(self, database: int, but: int) -> int:
+        """Wait a while until nobody but ``but`` is in a database; return how many still are."""
+
+    def keeping_out(self, database: int) -> AbstractContextManager[None]:
+        """Let nobody connect to a database."""
+
+
+class Ending(Protocol):
+    """Sessions that come and go, and what the server has done. ``terminate`` and ``interrupt``: by pid; False where there is none."""
+
+    terminate: Callable[..., bool]
+    interrupt: Callable[[int], bool]
+    start_time_us: int
+    load_time_us: int
+    access_rules: tuple[Rule, ...]
+    upkeep: Upkeep
+
+    @property
+    def attendance(self) -> Attendance:
+        """Who is in which database."""
+
+    def reload(self) -> None:
+        """Read the access rules again."""
+
+    def session_closed(self, connection: Client) -> MaybeAwaitable[None]:
+        """A connection has ended: forget it, and what was its own."""
+
+
+class Executing(Protocol):
+    """What runs statements, as far as it does not matter which executor it is. ``ports``: what floors above do for sessions."""
+
+    ports: Ports
+    executors: dict[str, Executor]
+    server_files: Roots
+
+    @property
+    def statistics(self) -> Figures | None:
+        """What has been counted in tables."""
+
+    @property
+    def spark_available(self) -> bool:
+        """Whether Spark takes queries now."""
+
+    def wait_in_spark(self, session: Session) -> str | None:
+        """Return what a session waits for in Spark, as pg_stat_activity calls it; None for nothing."""
+
+    def arrow_rows(self, batch: Any, columns: Sequence[OutputColumn]) -> list[RowTuple]:
+        """Return the rows of an Arrow batch as tuples."""
+
+
+class SessionServer(Server, Numbering, Sharing, Bounding, Leading, Ending, Executing, Protocol):
+    """All that sessions, and statements in them, use of the server that they are of."""

@@ -59,11 +59,10 @@ from planner.textsearch.names import find_named
 
 if TYPE_CHECKING:
     from engine.catalog.reading import Figures
-    from engine.server.database import Database
     from engine.session.cursors import Cursors
     from engine.session.plans.plan import Plan
     from engine.session.ports import CommitActions
-    from engine.session.server import Client
+    from engine.session.server import Client, SessionServer
     from engine.session.statement_log import StatementLog
     from engine.session.statement_parts import Parts
     from txn.base.types import Row, Timestamp
@@ -100,7 +99,7 @@ class Session:
 
     def __init__(
         self,
-        database: Database,
+        database: SessionServer,
         *,
         pid: int,
         user: RoleDef,

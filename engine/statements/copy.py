@@ -46,6 +46,7 @@ from engine.changes.writes.partitioned import copy_routed
 from engine.changes.writes.returning import make_env
 from engine.changes.writes.shape import TableShape
 from engine.changes.writes.with_changes import run_inner
+from engine.executors.server import executing
 from engine.feeds.subscriptions.subscribe import only_outside_transaction, open_source, stream
 from engine.plans.query import check_populated, choose_route, collect, compiled_query, context, run_query
 from engine.session.catalog.foreign import no_reader
@@ -354,7 +355,7 @@ async def _by_executors(
     compiled = compiled_query(plan, "copy", query)
     check_populated(session, compiled)
     route, executable = choose_route(session, compiled, ctx.params)
-    spark = session.db.spark
+    spark = executing(session).spark
     sheet = Sheet.of(query.columns, options, session.codec_settings)
     if route.executor != "spark" or spark is None or not sheet.portable:
         return None

@@ -20,6 +20,7 @@ from engine.definitions.dropping.drop import table_of
 from engine.definitions.dropping.function_uses import remake_indexes
 from engine.definitions.needs.privileges import maintainable
 from engine.definitions.table.tuning import tune
+from engine.executors.server import executing
 from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
@@ -203,7 +204,7 @@ def _within(session: Session, statement: st.Maintenance) -> list[int]:
 
 
 async def _analyze(session: Session, oids: Sequence[int], told: _Told | None) -> None:
-    statistics = session.db.statistics
+    statistics = executing(session).statistics
     if statistics is None:
         return
     named = [r for r in map(session.catalog.relation_by_oid, oids) if r is not None]

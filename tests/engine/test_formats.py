@@ -20,7 +20,7 @@ import pytest
 from engine.catalog.storage import store as catalog_rows
 from engine.catalog.storage.fences import Unread
 from engine.feeds.sources import offsets
-from engine.feeds.subscriptions import named
+from engine.session import named_subscriptions as named
 from tests.formats.make import Rows, as_of, connect, events, rows_of
 from tests.support.server import ServerProcess
 from txn.base.errors import UnknownFormat

@@ -7,8 +7,8 @@ from unittest import mock
 
 import pytest
 
-from engine.feeds.subscriptions.named import SHARD
 from engine.server.database import Database
+from engine.session.named_subscriptions import SHARD
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.store import now, settle, tear_away

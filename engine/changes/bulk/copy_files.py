@@ -37,6 +37,7 @@ from engine.changes.triggers.firing import firing_of
 from engine.changes.triggers.rows import begin
 from engine.changes.writes.copy_rows import LoadSpec, Rejects, too_many
 from engine.changes.writes.returning import make_env
+from engine.executors.server import executing
 from engine.session.progress import CopyProgress
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
@@ -61,7 +62,7 @@ def on_spark(session: Session, spec: LoadSpec, files: Sequence[ServerFile]) -> b
     """Return whether Spark is to do a load. Raises SqlError 0A000 where the session wants that and it cannot."""
     pinned = session.derived.executor == "spark"
     if not pinned:
-        spark = session.db.spark
+        spark = executing(session).spark
         least = session.settings.integer("copy_spark_min_bytes")
         if session.derived.executor != "auto" or spark is None or not spark.ready:
             return False
@@ -203,7 +204,7 @@ async def load_on_spark(
     Raises:
         SqlError: the error of the first bad row, and 58000 where Spark fails; what constraints raise.
     """
-    spark = session.db.spark
+    spark = executing(session).spark
     assert spark is not None
     relation, options = spec.relation, spec.options
     progress.bytes_total = total = sum(file.size for file in files)

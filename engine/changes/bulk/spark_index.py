@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from engine.base.executor import ExecContext
 from engine.changes.bulk.index_task import SidecarTask
+from engine.executors.server import executing
 from planner.base.errors import SqlError
 from txn.api import SidecarJob
 from txn.base.types import PartRef
@@ -35,7 +36,7 @@ class SparkSidecars:
 
     def wants(self, rows: int) -> bool:
         """Tell whether parts of so many rows are Spark's: at least ``index_spark_min_rows``, or the session is pinned to it."""
-        session, spark = self._session, self._session.db.spark
+        session, spark = self._session, executing(self._session).spark
         if spark is None or not rows:
             return False
         if session.derived.executor == "spark":
@@ -50,7 +51,7 @@ class SparkSidecars:
 
         Raises SqlError 57014; 57P03 and 58000 in a session that is pinned to Spark.
         """
-        spark = self._session.db.spark
+        spark = executing(self._session).spark
         assert spark is not None
         written: list[PartRef] = []
         try:

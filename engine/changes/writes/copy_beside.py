@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from engine.base.executor import ExecContext
 from engine.changes.bulk.portable import obstacle
 from engine.changes.bulk.rejected import told
+from engine.changes.bulk.server import loading
 from engine.changes.bulk.stream_task import StreamTask
 from engine.changes.bulk.worker_pool import LoadWorker, WorkerEnded, WorkerPool, ended
 from engine.changes.writes.copy_rows import LoadSpec, Rejects
@@ -85,7 +86,7 @@ class Tape:
 
 def pool_for(session: Session, spec: LoadSpec) -> WorkerPool | None:
     """Return where a load finds a process to read its rows; None: the server reads them."""
-    pool = session.db.worker_pool
+    pool = loading(session).worker_pool
     if pool is None or session.settings.get("copy_worker") != "on" or obstacle(spec) is not None:
         return None
     return pool
@@ -100,7 +101,7 @@ async def load_beside(
         SqlError: the error of the first bad row; 58000 where the process has ended.
         DuplicateKey, and all else that ``Transaction.bulk_insert_parts`` raises.
     """
-    pool = session.db.worker_pool
+    pool = loading(session).worker_pool
     assert pool is not None
     rejects = Rejects()
     used = False

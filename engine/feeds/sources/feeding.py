@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
-from engine.session.server import Server
+from engine.executors.server import ExecutingServer
 
 if TYPE_CHECKING:
-    from engine.base.server_files import Roots
-    from engine.executors.spark.executor import SparkExecutor
+    from engine.feeds.sources.registry import Sources
+    from engine.session.session import Session
 
 
-class FeedingServer(Server, Protocol):
-    """A server, with the files that may be read and what reads where nothing else can."""
-
-    server_files: Roots
+class FeedingServer(ExecutingServer, Protocol):
+    """A server that runs sources."""
 
     @property
-    def spark(self) -> SparkExecutor | None:
-        """Spark, None where there is none."""
+    def sources(self) -> Sources:
+        """All of them."""
+
+
+def feeding(session: Session) -> FeedingServer:
+    """Return the server of a session: every one is such a server (``engine.server.database``)."""
+    return cast("FeedingServer", session.db)

@@ -36,7 +36,8 @@ from engine.feeds.sources.files_folder import Folder, open_folder
 from engine.feeds.sources.files_read import Rows, load_spec, read_file
 from engine.feeds.sources.files_spark import BadFile, SparkLoad, may_read
 from engine.feeds.sources.options import Options
-from engine.feeds.sources.reader import Batch, Lag, Place, Progress, Reread, Temporary
+from engine.feeds.sources.reader import Batch, Place, Progress, Reread, Temporary
+from engine.session.source_status import Lag
 from pgwire.codecs.errors import DataError
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SourceDef

@@ -23,7 +23,8 @@ from engine.feeds.sources import offsets as stored
 from engine.feeds.sources.changes import TableChanges, primary_key
 from engine.feeds.sources.kafka_rows import Message, MessageReader
 from engine.feeds.sources.options import Options
-from engine.feeds.sources.reader import Batch, Lag, Place, Progress, Temporary
+from engine.feeds.sources.reader import Batch, Place, Progress, Temporary
+from engine.session.source_status import Lag
 from pgwire.codecs.errors import DataError
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SourceDef

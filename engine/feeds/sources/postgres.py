@@ -29,7 +29,8 @@ from engine.feeds.sources.postgres_client import Upstream, quoted
 from engine.feeds.sources.postgres_rows import FollowedTable, SnapshotRows
 from engine.feeds.sources.postgres_slot import DROP_SLOT, SLOT
 from engine.feeds.sources.postgres_tables import decoded, described
-from engine.feeds.sources.reader import Batch, Lag, Place, Progress, Temporary
+from engine.feeds.sources.reader import Batch, Place, Progress, Temporary
+from engine.session.source_status import Lag
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SourceDef
 

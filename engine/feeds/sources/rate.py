@@ -17,7 +17,8 @@ from engine.base.slices import SLICE_ROWS
 from engine.feeds.sources import offsets as stored
 from engine.feeds.sources.changes import TableChanges
 from engine.feeds.sources.options import Options
-from engine.feeds.sources.reader import Batch, Lag, Place, Progress
+from engine.feeds.sources.reader import Batch, Place, Progress
+from engine.session.source_status import Lag
 from planner.catalog import RelationDef, SourceDef
 
 PARTITION: Final = "0"

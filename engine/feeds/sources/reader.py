@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from engine.feeds.sources.changes import TableChanges
+from engine.session.source_status import Lag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +36,6 @@ class Place:
 
     position: str
     rows: int
-
-
-@dataclass(slots=True, kw_only=True)
-class Lag:
-    """What is there upstream and not here, None where that cannot be known; ``unit``: rows, files, bytes."""
-
-    amount: int | None = None
-    unit: str = ""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -13,7 +13,8 @@ from engine.feeds.sources.kafka_topic import topic_of
 from engine.feeds.sources.postgres import PostgresReader
 from engine.feeds.sources.rate import RateReader
 from engine.feeds.sources.reader import Reader
-from engine.feeds.sources.runner import Runner, Status, missing
+from engine.feeds.sources.runner import Runner, missing
+from engine.session.source_status import Status
 from planner.catalog import RelationDef, SourceDef
 
 if TYPE_CHECKING:

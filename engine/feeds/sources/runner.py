@@ -16,8 +16,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from engine.base.eager import settle
 from engine.catalog.storage.spaces import Space
@@ -27,9 +27,10 @@ from engine.catalog.storage.stored import CATALOG_SHARD, key_of
 from engine.feeds.sources import offsets as stored
 from engine.feeds.sources.changes import stage
 from engine.feeds.sources.options import Options
-from engine.feeds.sources.reader import Batch, Lag, Reader, Reread, Temporary
+from engine.feeds.sources.reader import Batch, Reader, Reread, Temporary
 from engine.session.conflicts import NOTHING_KNOWN
 from engine.session.errors import report_of
+from engine.session.source_status import PartitionStatus, Status
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SourceDef
 from txn.api import Transaction
@@ -57,37 +58,11 @@ _LOST: Final = (WriteConflict, Deadlock, SchemaChanged, LockRefused, CommitWithd
 _MAY_PASS: Final = (Temporary, stored.OffsetsMoved, *_LOST, OutOfSpace, StorageError, OSError)
 _ENDS_SERVER: Final = (Fenced, CommitUnknown)
 
-State = Literal["starting", "snapshot", "loading", "running", "retrying", "stopped", "paused", "done"]
-
 _log = logging.getLogger(__name__)
 
 
 class Halted(Exception):
     """The source has been paused, dropped or changed since its task began."""
-
-
-@dataclass(slots=True)
-class PartitionStatus:
-    """What holdfast_sources shows of a partition. Times in microseconds since 1970, None: not since this start."""
-
-    position: str
-    rows: int
-    ts: Timestamp | None = None
-    committed_us: int | None = None
-    acknowledged_position: str | None = None
-    acknowledged_ts: Timestamp | None = None
-    acknowledged_us: int | None = None
-
-
-@dataclass(slots=True)
-class Status:
-    """What holdfast_sources shows of a source."""
-
-    state: State = "starting"
-    partitions: dict[str, PartitionStatus] = field(default_factory=dict)
-    lag: Lag = field(default_factory=Lag)
-    last_error: str | None = None
-    last_error_us: int | None = None
 
 
 class Runner:

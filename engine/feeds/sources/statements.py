@@ -21,6 +21,7 @@ from engine.definitions.table.create import exists_already, new_table, target_sc
 from engine.definitions.table.keys import add_keys
 from engine.feeds.sources import kafka_topic, postgres_slot, rate
 from engine.feeds.sources import offsets as stored
+from engine.feeds.sources.feeding import feeding
 from engine.feeds.sources.files_folder import check_folders
 from engine.feeds.sources.files_read import csv_options
 from engine.feeds.sources.options import Options, check
@@ -78,7 +79,7 @@ async def create(session: Session, plan: Plan, statement: st.CreateSource, param
         txn.create_shard(shard_spec(relation))
     txn.create_shard(stored.spec_of(source))
     await session.view.change([*relations, source])
-    txn.on_applied(lambda _ts: session.db.sources.follow())
+    txn.on_applied(lambda _ts: feeding(session).sources.follow())
     return Command(plan.bound.tag)
 
 
@@ -114,7 +115,7 @@ async def _tables(
     if not statement.table.columns:
         raise SqlError("42601", "a KAFKA source requires columns")
     _check_envelope(statement, Options("kafka", options))
-    await kafka_topic.look(session.db, statement.table, options)
+    await kafka_topic.look(feeding(session), statement.table, options)
     return [statement.table], []
 
 
@@ -200,7 +201,7 @@ async def alter(session: Session, plan: Plan, statement: st.AlterSource, params:
     if source.paused != statement.pause:
         await session.view.change([replace(source, paused=statement.pause)])
     again = None if statement.pause else source.oid
-    session.block.ensure_txn().on_applied(lambda _ts: session.db.sources.follow(again))
+    session.block.ensure_txn().on_applied(lambda _ts: feeding(session).sources.follow(again))
     return Command(plan.bound.tag)
 
 
@@ -213,7 +214,7 @@ async def drop(session: Session, plan: Plan, statement: st.DropSource, params: P
     if any(source.kind == "postgres" for source in sources):
         session.block.must_be_alone("DROP SOURCE of a POSTGRES source")
     if sources:
-        session.block.ensure_txn().on_end(session.db.sources.follow)
+        session.block.ensure_txn().on_end(feeding(session).sources.follow)
     for source in sources:
         await _drop(session, source, cascade=statement.cascade)
     for source in sources:
@@ -232,7 +233,7 @@ async def _drop(session: Session, source: SourceDef, *, cascade: bool) -> None:
 
 async def _drop_slot(session: Session, source: SourceDef) -> None:
     """Drop what upstream keeps for a source. If that cannot be done the source goes all the same, with a warning."""
-    await session.db.sources.halt(source.oid)
+    await feeding(session).sources.halt(source.oid)
     wrong = await postgres_slot.drop(source)
     if wrong is not None:
         slot = source.options["slot"]

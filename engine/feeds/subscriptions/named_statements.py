@@ -1,4 +1,4 @@
-"""CREATE, ALTER ... ACKNOWLEDGE and DROP SUBSCRIPTION (``engine.feeds.subscriptions.named`` has what they work on).
+"""CREATE, ALTER ... ACKNOWLEDGE and DROP SUBSCRIPTION (``engine.session.named_subscriptions`` has what they work on).
 
 create        hold now ─> row, committed ─> known              not in a transaction block: it holds at once
 acknowledge   row, in whatever transaction ─(applied)─> hold moves
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from engine.base.eager import settle
-from engine.feeds.subscriptions.named import SHARD, SPEC, Record, decode, encode, locked_row, lost_error
 from engine.feeds.subscriptions.subscribe import moment_of
+from engine.session.named_subscriptions import SHARD, SPEC, Record, decode, encode, locked_row, lost_error
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from engine.session.transaction.timelines import gone, keep

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.base.executor import ExecContext
 from engine.base.rows import RowBatch, RowStream, RowTuple
 from engine.executors.expressions import has_sublink
-from engine.feeds.subscriptions.named import Reading, readable
 from engine.feeds.subscriptions.rights import Permit
 from engine.plans.query import CompiledQuery, check_populated, collect, execute
+from engine.session.named_subscriptions import Reading, readable
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Rows
 from engine.session.ports import Source

@@ -2,7 +2,7 @@
 
     pg_stat_activity, pg_stat_database                            engine.session.session
     pg_stat_progress_create_index, _copy                          engine.definitions.table.index_ahead, engine.session.progress
-    pg_stat_bgwriter, pg_stat_wal, pg_stat_ssl                    engine.server.upkeep, txn.inspect, the connection
+    pg_stat_bgwriter, pg_stat_wal, pg_stat_ssl                    engine.base.upkeep, txn.inspect, the connection
     pg_locks                                                      txn.locks.table
     holdfast_shards, _holds, _timelines, _transactions            txn.inspect
     holdfast_sources                                              engine.feeds.sources
@@ -91,8 +91,7 @@ def _wait_event(other: Session, wait: LockRow | None, committing: bool) -> tuple
         return "IO", "WALSync"
     if other.activity != "active":
         return "Client", "ClientRead"
-    spark = other.db.spark
-    event = None if spark is None else spark.runtime.waits.of(id(other))
+    event = other.db.wait_in_spark(other)
     return (None, None) if event is None else ("Extension", event)
 
 
