@@ -20,12 +20,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-if __package__:
-    from tools.check_links import tracked
-else:  # run as a script
-    from check_links import tracked
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools.check_links import tracked  # noqa: E402
+
 WIDTH = 120
 GENERATED = frozenset(
     {

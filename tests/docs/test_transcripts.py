@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 from psycopg import pq
+from psycopg.pq import abc
 
 from tests.docs.transcripts import BLOCK, Transcript
 from tests.support.server import ServerProcess
@@ -41,7 +42,7 @@ def _runs(page: str, server: ServerProcess, rewrite: bool, *, with_spark: bool) 
     name = re.sub(r"\W", "_", page).lower()
     server.sql(f"CREATE DATABASE {name}")
 
-    def connect() -> pq.PGconn:
+    def connect() -> abc.PGconn:
         made = pq.PGconn.connect(f"host=127.0.0.1 port={server.port} user=postgres dbname={name}".encode())
         assert made.status == pq.ConnStatus.OK, made.get_error_message()
         return made
@@ -87,7 +88,7 @@ def test_the_tour_and_the_readme_are_run() -> None:
 
 
 def test_another_answer_is_found(server: ServerProcess) -> None:
-    def connect() -> pq.PGconn:
+    def connect() -> abc.PGconn:
         return pq.PGconn.connect(f"host=127.0.0.1 port={server.port} user=postgres dbname=postgres".encode())
 
     transcript = Transcript(connect)

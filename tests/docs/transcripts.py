@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from psycopg import pq
+from psycopg.pq import abc
 
 PROMPT: Final = re.compile(r"^(\w+)([=-])([*!]?)# ?(.*)$")
 TIMESTAMP: Final = re.compile(r"\b1\d{17}\b")
@@ -71,7 +72,7 @@ def steps(block: str) -> Iterator[Step]:
         yield Step(session=session, state=state, lines=tuple(lines), printed=tuple(printed))
 
 
-def table(result: pq.PGresult) -> list[str]:
+def table(result: abc.PGresult) -> list[str]:
     """Return a result's rows as psql's aligned format has them."""
     columns = range(result.nfields)
     names = [(result.fname(column) or b"").decode() for column in columns]
@@ -106,7 +107,7 @@ def table(result: pq.PGresult) -> list[str]:
     return [*out, f"({count} row{'' if count == 1 else 's'})", ""]
 
 
-def error(result: pq.PGresult, statement: str) -> list[str]:
+def error(result: abc.PGresult, statement: str) -> list[str]:
     """Return an error as psql prints it: the message, the place in the statement, DETAIL, HINT and CONTEXT."""
 
     def told(field: pq.DiagnosticField) -> str:
@@ -133,9 +134,9 @@ def error(result: pq.PGresult, statement: str) -> list[str]:
 class Transcript:
     """Runs a page's blocks; ``connect`` makes a connection of libpq's for a session of the page."""
 
-    def __init__(self, connect: Callable[[], pq.PGconn]) -> None:
+    def __init__(self, connect: Callable[[], abc.PGconn]) -> None:
         self._connect = connect
-        self._sessions: dict[str, pq.PGconn] = {}
+        self._sessions: dict[str, abc.PGconn] = {}
         self._here: dict[str, str] = {}
         """The server's timestamp for each of the page's."""
         self._page: dict[str, str] = {}
@@ -157,7 +158,7 @@ class Transcript:
             out += self._agreed(step.printed, self._printed(session, "\n".join(step.lines)))
         return "\n".join(line.rstrip() for line in out).rstrip() + "\n"
 
-    def _printed(self, session: pq.PGconn, statement: str) -> list[str]:
+    def _printed(self, session: abc.PGconn, statement: str) -> list[str]:
         unknown = set(TIMESTAMP.findall(statement)) - set(self._here)
         if unknown:
             raise ValueError(f"nothing has shown {', '.join(unknown)}, which a statement names: {statement}")
