@@ -1,4 +1,7 @@
-"""What planning asks of an expression, whichever executor is planned for: which ranges it uses, whether it is volatile, returns sets, has sub-selects."""
+"""What planning asks of an expression, whichever executor is planned for.
+
+Which ranges it uses, whether it is volatile, returns sets, has sub-selects.
+"""
 
 from __future__ import annotations
 

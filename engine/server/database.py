@@ -138,7 +138,7 @@ if TYPE_CHECKING:
     def _is_what_each_floor_takes_it_for(
         server: Database,
     ) -> tuple[SessionServer, LoadingServer, FeedingServer]:
-        """For the type checker: ``executing``, ``loading`` and ``feeding`` only say of a session's server what holds of this one."""
+        """For the type checker: ``executing``, ``loading`` and ``feeding`` say of a session's server what holds of this one."""
         return server, server, server
 
 

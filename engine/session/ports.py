@@ -2,8 +2,9 @@
 
     session, block, planning, triggers ──> Ports ──> definitions, programs, changes, statements
 
-A lower floor imports no higher one (``tools/floors.py``). What it has to have done there it asks for here, and ``engine.server.ports``, the
-one module that knows both sides, says who answers. ``Ports`` has no defaults: where one is left out no server starts.
+A lower floor imports no higher one (``tools/floors.py``). What it has to have done there it asks for here, and
+``engine.server.ports``, the one module that knows both sides, says who answers. ``Ports`` has no defaults: where one is
+left out no server starts.
 """
 
 from __future__ import annotations
@@ -84,10 +85,11 @@ class Ports:
 
     Attributes:
         routines: makes a session's ``Routines``.
-        waiting_checks: makes the checks that wait for the commit. Raises SqlError 23503, 23505, 23P01 and what triggers raise.
+        waiting_checks: makes the checks that wait for the commit. Raises SqlError 23503, 23505, 23P01, and what triggers do.
         call_trigger: calls a trigger function for an event; returns the row to go on with, or None.
-        check_rights: raises SqlError 42501 unless the current user may run a statement, Replan where its plan is not to be run any more.
-        refuse_strangers: raises SqlError 42501 in place of the error with which a statement could not be bound, where PostgreSQL asks first.
+        check_rights: raises SqlError 42501 unless the current user may run a statement, Replan where its plan must not run.
+        refuse_strangers: raises SqlError 42501 in place of the error with which a statement could not be bound, where
+            PostgreSQL asks for a right first.
         run_statement: runs a statement of a routine.
         specs: what is known of each class of statements.
     """

@@ -1,7 +1,7 @@
 """The server as floors below it know it, by what they use of it; and a client's connection as its session knows that.
 
     Server                                            what is stored, the clock, who leads
-      └─ SessionServer = Numbering, Sharing, Bounding, Leading, Ending, Executing       all that sessions and statements use
+      └─ SessionServer = Numbering, Sharing, Bounding, Leading, Ending, Executing
            ├─ engine.executors.server                 Spark, statistics
            │    └─ engine.changes.bulk.server         processes that load
            └─ engine.feeds.sources.feeding            sources
@@ -186,7 +186,7 @@ class Sharing(Protocol):
 
 
 class Bounding(Protocol):
-    """What sessions take together: memory of statements and between them, of plans and messages; descriptors; turns of the loop."""
+    """What sessions take together: memory of statements and between them, of plans, of messages; descriptors; turns."""
 
     statements: Statements
     kept: Sessions
@@ -234,7 +234,7 @@ class Attendance(Protocol):
 
 
 class Ending(Protocol):
-    """Sessions that come and go, and what the server has done. ``terminate`` and ``interrupt``: by pid; False where there is none."""
+    """Sessions that come and go. ``terminate`` and ``interrupt``: by pid; they return False where there is none."""
 
     terminate: Callable[..., bool]
     interrupt: Callable[[int], bool]
@@ -255,7 +255,7 @@ class Ending(Protocol):
 
 
 class Executing(Protocol):
-    """What runs statements, as far as it does not matter which executor it is. ``ports``: what floors above do for sessions."""
+    """What runs statements, whichever executor it is. ``ports``: what floors above do for sessions."""
 
     ports: Ports
     executors: dict[str, Executor]

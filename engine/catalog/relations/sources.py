@@ -1,10 +1,10 @@
-"""Where the rows of catalog relations come from: functions that register themselves by the relation that they make rows of.
+"""Where the rows of catalog relations come from: functions that register themselves by the relation they make rows of.
 
     @relation("pg_roles", "catalog")          all rows, made once per version of the catalog
-    @of_each("pg_attribute", keys=...)        those of one relation, made when that is looked up, kept as long as it is the same
+    @of_each("pg_attribute", keys=...)        those of one relation, made when looked up, kept while it is the same
 
-They yield dictionaries by column name; what they do not name takes the neutral value of its column. ``engine.session.catalog.virtual`` puts
-them together.
+They yield dictionaries by column name; what they do not name takes the neutral value of its column.
+``engine.session.catalog.virtual`` puts them together.
 """
 
 from __future__ import annotations

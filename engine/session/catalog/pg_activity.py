@@ -1,7 +1,7 @@
 """pg_catalog's views over sessions, their transactions and locks; Holdfast's own over shards, holds and timelines.
 
     pg_stat_activity, pg_stat_database                            engine.session.session
-    pg_stat_progress_create_index, _copy                          engine.definitions.table.index_ahead, engine.session.progress
+    pg_stat_progress_create_index, _copy                          engine.session.built_ahead, engine.session.progress
     pg_stat_bgwriter, pg_stat_wal, pg_stat_ssl                    engine.base.upkeep, txn.inspect, the connection
     pg_locks                                                      txn.locks.table
     holdfast_shards, _holds, _timelines, _transactions            txn.inspect
@@ -241,7 +241,7 @@ def pg_stat_gssapi(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_stat_progress_create_index", "session")
 def pg_stat_progress_create_index(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stat_progress_create_index: indexes that are being built ahead (``engine.definitions.table.index_ahead``)."""
+    """Yield pg_stat_progress_create_index: indexes that are being built ahead (``engine.session.built_ahead``)."""
     for pid, connection in session.db.sessions.items():
         other = connection.session
         for ahead in other.ahead.builds:

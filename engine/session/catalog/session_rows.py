@@ -1,4 +1,7 @@
-"""Registering makers of catalog rows that look at sessions and the server, not at the catalog alone (``engine.catalog.relations.sources``)."""
+"""Registering makers of catalog rows that look at sessions and the server, not at the catalog alone.
+
+All others use ``engine.catalog.relations.sources``.
+"""
 
 from __future__ import annotations
 
