@@ -111,21 +111,22 @@ def grouped(
 def named_relations(
     before: Mapping[tuple[str, str], RelationDef],
     oids: Mapping[int, RelationDef],
-    gone: Iterable[RelationDef | TypeDef],
-    made: Iterable[RelationDef | TypeDef],
+    gone: Sequence[RelationDef | TypeDef],
+    made: Sequence[RelationDef | TypeDef],
+    pace: Pace,
 ) -> tuple[dict[tuple[str, str], RelationDef], dict[int, RelationDef]]:
     """Return tables and the like, their indexes and composite types, by schema and name, and by oid."""
-    lost = [name for item in gone for name in relation_names(item)]
-    came = [relation for item in made for relation in relations_of(item)]
-    kept = {relation.oid for relation in came}
+    lost = [name for item in pace(gone) for name in relation_names(item)]
+    came = [relation for item in pace(made) for relation in relations_of(item)]
+    kept = {relation.oid for relation in pace(came)}
     after, by_number = dict(before), dict(oids)
-    for schema, name, oid in lost:
+    for schema, name, oid in pace(lost):
         found = after.get((schema, name))
         if found is not None and found.oid == oid:
             del after[schema, name]
         if oid not in kept:
             by_number.pop(oid, None)
-    for relation in came:
+    for relation in pace(came):
         after[relation.schema, relation.name] = relation
         by_number[relation.oid] = relation
     return after, by_number

@@ -18,7 +18,7 @@ from engine.catalog.storage.stored import (
     StoredKey,
     key_of,
 )
-from pgwire.give_way import paced
+from pgwire.give_way import paced, paced_iter
 from planner.catalog import RelationDef, TypeDef
 
 
@@ -29,10 +29,10 @@ def lost_comments(
 
     Parts are columns, attributes, indexes, constraints, triggers, policies and statistics; of objects that are deleted they are all lost.
     """
-    changes: list[tuple[StoredKey, Stored | None]] = [(key_of(item), item) for item in puts]
-    changes += [(key, None) for key in deletes]
+    changes: list[tuple[StoredKey, Stored | None]] = [(key_of(item), item) for item in paced_iter(puts)]
+    changes += [(key, None) for key in paced_iter(deletes)]
     lost: list[StoredKey] = []
-    for key, item in paced(changes):
+    for key, item in paced(changes, 16):
         before = catalog.items.get(key)
         if isinstance(before, RelationDef | TypeDef):
             kept = frozenset(_parts(item))

@@ -575,7 +575,7 @@ class CatalogSnapshot(FindsNamed):
             self._turn_types(pace(types), pace(new_types))
         if relations or new_relations or types or new_types:
             self._by_name, self._by_oid = named_relations(
-                self._by_name, self._by_oid, pace([*relations, *types]), pace([*new_relations, *new_types])
+                self._by_name, self._by_oid, [*relations, *types], [*new_relations, *new_types], pace
             )
         for kind in {*left, *came}:
             before, after = pace(left.get(kind, [])), pace(came.get(kind, []))

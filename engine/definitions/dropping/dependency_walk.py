@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.catalog.relations.dependency_rows import PG_ATTRDEF_OID, PG_REWRITE_OID
-from pgwire.give_way import give_way
+from pgwire.give_way import give_way, paced, paced_iter, paced_sorted
+from pgwire.release import let_go
 from planner.catalog.statistics import PG_STATISTIC_EXT
 from planner.information.definitions import RULE_OID_BASE
 from planner.information.describe import describe_object
@@ -76,6 +77,10 @@ class _Walk:
             if not number % 256:
                 give_way()
 
+    def let_go(self) -> None:
+        """Free what has been walked over in the turns that follow: there is a row of pg_depend for everything in it."""
+        let_go(self._below, self._owners, self._ages, self.found, self._subs)
+
     def visit(self, at: Address, how: str, above: _Visit | None) -> None:
         """Note what hangs on an object, and it behind that."""
         if _on_the_way(at, how, above) or self._known(at, how):
@@ -103,11 +108,14 @@ class _Walk:
     def _hanging(self, at: Address) -> Iterator[tuple[Address, str]]:
         found = [
             (one, kind)
-            for ref_sub, one, kind in self._below.get(at[:2], ())
+            for ref_sub, one, kind in paced(self._below.get(at[:2], ()))
             if (not at.sub or ref_sub == at.sub) and (at.sub or one[:2] != at[:2])
         ]
-        found.sort(key=lambda each: (-self._ages.get(each[0][:2], each[0].oid), each[0].of, each[0].sub))
-        return iter(found)
+        return iter(
+            paced_sorted(
+                found, lambda each: (-self._ages.get(each[0][:2], each[0].oid), each[0].of, each[0].sub)
+            )
+        )
 
     def _known(self, at: Address, how: str) -> bool:
         """Tell whether an object is done with, and note that it was reached so, too."""
@@ -143,7 +151,10 @@ def _on_the_way(at: Address, how: str, above: _Visit | None) -> bool:
 
 def told(session: Session, asked: Sequence[Address]) -> list[Told]:
     """Return what goes with objects that are dropped together, as CASCADE tells it; what it does not tell apart."""
-    return _told(session, _walked(session, asked))
+    walk = _walked(session, asked)
+    made = _told(session, walk)
+    walk.let_go()
+    return made
 
 
 def _walked(session: Session, asked: Sequence[Address]) -> _Walk:
@@ -156,12 +167,12 @@ def _walked(session: Session, asked: Sequence[Address]) -> _Walk:
 def _told(session: Session, walk: _Walk) -> list[Told]:
     made: list[Told] = []
     for address, (how, on) in reversed(walk.found.items()):
+        give_way()
         if how & _SILENT or not how & _TOLD:
             continue
         what = describe_object(session, *address)
         assert what is not None, address
         made.append(Told(what, "" if on is None else describe_object(session, *on) or ""))
-        give_way()
     return made
 
 
@@ -174,13 +185,18 @@ def told_with(
     """As ``told``, and behind it what is ``known`` to go though pg_depend has no row of it: nothing goes untold. ``words``: of what it depends on."""
     walk = _walked(session, asked)
     made = _told(session, walk)
-    names = {one.what for one in made}
+    names = {one.what for one in paced(made)}
     # statistics go with a column by themselves, be they over a function that is dropped, too
-    quiet = {at.oid for at, (how, _) in walk.found.items() if at.of == PG_STATISTIC_EXT and how & _SILENT}
+    quiet = {
+        at.oid
+        for at, (how, _) in paced_iter(walk.found.items())
+        if at.of == PG_STATISTIC_EXT and how & _SILENT
+    }
     quiet.update(
-        one.oid for one in asked if not one.sub
+        one.oid for one in paced(asked) if not one.sub
     )  # nor is what was asked for told where another of them takes it along
-    left = [one for one in known if one.what and one.what not in names and one.oid not in quiet]
+    left = [one for one in paced_iter(known) if one.what and one.what not in names and one.oid not in quiet]
+    walk.let_go()
     return made + [Told(one.what, words(one)) for one in left]
 
 

@@ -29,7 +29,7 @@ from engine.definitions.opclasses import drop_objects as drop_opclasses
 from engine.definitions.table.statistics_parts import drop_statistics_in
 from engine.definitions.text_search import asked_by, drop_objects
 from engine.definitions.types import drop_types
-from pgwire.give_way import openly, paced_iter, spaced
+from pgwire.give_way import openly, paced_iter, paced_sorted, spaced
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog import ExtensionDef, FunctionDef, RelationDef, SchemaDef, TextSearchDef, TypeDef
@@ -84,8 +84,10 @@ class _Held:
 def _held_by(catalog: CatalogSnapshot, names: Collection[str], oids: Collection[int]) -> _Held:
     """Return what schemas hold, giving way over catalogs of any size."""
     return _Held(
-        relations=sorted((r for r in paced_iter(catalog.user_relations()) if r.schema in names), key=_oid_of),
-        types=sorted((t for t in paced_iter(catalog.user_types()) if t.schema in names), key=_oid_of),
+        relations=paced_sorted(
+            (r for r in paced_iter(catalog.user_relations()) if r.schema in names), _oid_of
+        ),
+        types=paced_sorted((t for t in paced_iter(catalog.user_types()) if t.schema in names), _oid_of),
         called=[function for name in sorted(names) for function in paced_iter(catalog.functions_in(name))],
         extensions=[one for oid in sorted(oids) for one in in_schema(catalog, oid)],
         searching=[item for item in paced_iter(catalog.text_search()) if item.schema in names],
@@ -115,7 +117,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
         what = f"schema {schemas[0].name}" if len(schemas) == 1 else None
         raise still_needed(what, lines(told))
     if holds:
-        notice_cascade(session, [one.what for one in told])
+        notice_cascade(session, [one.what for one in spaced(told)])
         await drop_relations(session, [*found.relations, *views], cascade=True, quiet=True)
         await drop_parts(session, oids)
         await drop_statistics_in(session, oids)
@@ -130,7 +132,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     gone = openly(kept_about, session.catalog, oids)
     gone += [
         key_of(acl)
-        for acl in session.catalog.acls()
+        for acl in spaced(session.catalog.acls())
         if acl.class_oid == PG_DEFAULT_ACL_OID and split(acl.sub_id)[0] in oids
     ]
     await session.view.change([], [*map(key_of, schemas), *gone])

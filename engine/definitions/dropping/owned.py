@@ -52,7 +52,7 @@ from engine.session.large_objects import statements as large_objects
 from engine.session.named_roles import grantees, named_role
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
-from pgwire.give_way import between, opening, paced_iter, spaced
+from pgwire.give_way import between, opening, paced, paced_iter, paced_sorted, spaced
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
 from planner.catalog import (
@@ -97,7 +97,7 @@ _CLASSES: dict[type, int] = {
 def _owned(session: Session, role: RoleDef) -> list[_Owned]:
     """Return what a role owns in this database, and its databases."""
     items = session.catalog.items.values()
-    return sorted(
+    return paced_sorted(
         (item for item in paced_iter(items) if isinstance(item, _Owned) and item.owner == role.oid),
         key=lambda i: i.oid,
     )
@@ -126,14 +126,14 @@ async def reassign(session: Session, plan: Plan, statement: st.ReassignOwned, pa
     changed: list[Stored] = []
     for role in roles:
         owned = [] if role.oid == to.oid else _owned(session, role)
-        owned = [item for item in owned if not isinstance(item, MappingDef)]  # one is its role's own
+        owned = [item for item in spaced(owned) if not isinstance(item, MappingDef)]  # one is its role's own
         in_schemas = [one.schema_oid for _table, one in statistics_owned_by(session.catalog, role.oid)]
         _check_taken(session, owned, [] if role.oid == to.oid else in_schemas, to)
-        changed += [replace(item, owner=to.oid) for item in owned]
-        of = {(_CLASSES[type(item)], item.oid) for item in owned if type(item) in _CLASSES}
+        changed += [replace(item, owner=to.oid) for item in spaced(owned)]
+        of = {(_CLASSES[type(item)], item.oid) for item in spaced(owned) if type(item) in _CLASSES}
         changed += [
             replace(acl, items=reowned(acl.items, role.oid, to.oid))
-            for acl in session.catalog.acls()
+            for acl in spaced(session.catalog.acls())
             if (acl.class_oid, acl.object_oid) in of
         ]
     if changed:
@@ -151,14 +151,14 @@ def _check_taken(session: Session, owned: Sequence[_Owned], statistics: Sequence
     giver, taker = Rights(session.catalog, session.role), Rights(session.catalog, to)
     if giver.superuser:
         return
-    for item in owned:
+    for item in spaced(owned):
         if isinstance(item, SchemaDef) and not giver.database("C"):
             raise denied("database", session.database)
         if isinstance(item, FunctionDef | TextSearchDef | OpclassDef | ConversionDef | CollationDef):
             schema = session.catalog.schema(item.schema)
             if schema is not None and not taker.schema(schema, "C"):
                 raise denied("schema", schema.name)
-    for oid in statistics:
+    for oid in spaced(statistics):
         schema = session.catalog.schema_by_oid(oid)
         if schema is not None and not taker.schema(schema, "C"):
             raise denied("schema", schema.name)
@@ -167,8 +167,8 @@ def _check_taken(session: Session, owned: Sequence[_Owned], statistics: Sequence
 async def drop_owned(session: Session, plan: Plan, statement: st.DropOwned, params: Params) -> Outcome:
     """DROP OWNED. Raises SqlError 42704, 42501, 2BP01 (what others have made of it, without CASCADE)."""
     roles = _roles(session, statement.roles, "drop", "drop")
-    owned = [item for role in roles for item in _owned(session, role)]
-    if any(isinstance(item, SourceDef) for item in owned):
+    owned = [item for role in roles for item in spaced(_owned(session, role))]
+    if any(isinstance(item, SourceDef) for item in spaced(owned)):
         raise not_supported("DROP OWNED BY a role that owns sources", hint="Use DROP SOURCE.")
     _check_dependents(session, owned, {role.oid for role in roles}, cascade=statement.cascade)
     await _drop(session, owned)
@@ -203,67 +203,75 @@ def _address(item: _Owned) -> Address:
 @opening
 def _check_dependents(session: Session, owned: Sequence[_Owned], roles: set[int], *, cascade: bool) -> None:
     """Tell what goes with what is owned; refuse without ``cascade`` (2BP01)."""
-    roots = {item.oid for item in owned if not isinstance(item, DatabaseDef)}
+    roots = {item.oid for item in paced(owned) if not isinstance(item, DatabaseDef)}
     roots |= {
         part.oid
-        for item in owned
+        for item in paced(owned)
         if isinstance(item, ExtensionDef)
         for part in extensions.members(session.catalog, item.oid)
     }
-    brought = dictionaries_of(session.catalog, [item for item in owned if isinstance(item, ExtensionDef)])
+    brought = dictionaries_of(
+        session.catalog, [item for item in paced(owned) if isinstance(item, ExtensionDef)]
+    )
     roots |= {dictionary.oid for dictionary in brought}
     _views, _functions, links = functions.dependents(session, roots)
-    searching = [*brought, *(item for item in owned if isinstance(item, TextSearchDef))]
+    searching = [*brought, *(item for item in paced(owned) if isinstance(item, TextSearchDef))]
     links += text_search.asked_by(session, searching)[1]
-    asked = [_address(item) for item in owned if not isinstance(item, DatabaseDef)]
+    asked = [_address(item) for item in paced(owned) if not isinstance(item, DatabaseDef)]
     for role in roles:
         asked += [
             Address(PG_STATISTIC_EXT, one.oid) for _table, one in statistics_owned_by(session.catalog, role)
         ]
-    asked.sort(key=lambda each: -each.oid)  # the youngest first, as what is dropped together is in PostgreSQL
+    asked = paced_sorted(
+        asked, key=lambda each: -each.oid
+    )  # the youngest first, as what is dropped together is in PostgreSQL
     gone = told_with(session, asked, links, lambda one: functions.words_of(session, one.on))
     if gone and not cascade:
         raise still_needed(describe_object(session, *asked[0]) if len(asked) == 1 else None, lines(gone))
-    notice_cascade(session, [one.what for one in gone])
+    notice_cascade(session, [one.what for one in paced(gone)])
 
 
 async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
-    schemas = {item.oid for item in owned if isinstance(item, SchemaDef)}
-    every = [*(item for item in owned if not isinstance(item, SchemaDef)), *_inside(session, schemas)]
-    gone = {e.oid: e for e in owned if isinstance(e, ExtensionDef)}
+    schemas = {item.oid for item in spaced(owned) if isinstance(item, SchemaDef)}
+    every = [*(item for item in spaced(owned) if not isinstance(item, SchemaDef)), *_inside(session, schemas)]
+    gone = {e.oid: e for e in spaced(owned) if isinstance(e, ExtensionDef)}
     gone |= {e.oid: e for schema in schemas for e in extensions.in_schema(session.catalog, schema)}
     every += [part for oid in gone for part in extensions.members(session.catalog, oid)]
-    foreign = [item for item in owned if isinstance(item, ForeignDef)]
+    foreign = [item for item in spaced(owned) if isinstance(item, ForeignDef)]
     every += tables_below(session.catalog, foreign)
-    relations = {r.oid: r for r in every if isinstance(r, RelationDef)}
+    relations = {r.oid: r for r in spaced(every) if isinstance(r, RelationDef)}
     gone_with = [
-        r for r in relations.values()
+        r for r in spaced(relations.values())
         if r.sequence is None or not r.sequence.owner_table or r.sequence.owner_table not in relations
     ]  # fmt: skip
     if gone_with:
         await drop_relations(session, gone_with, cascade=True, quiet=True)
     catalog = session.catalog
-    made = [f for f in every if isinstance(f, FunctionDef) and catalog.function_by_oid(f.oid) is not None]
+    made = [
+        f for f in spaced(every) if isinstance(f, FunctionDef) and catalog.function_by_oid(f.oid) is not None
+    ]
     await functions.drop_functions(session, made, cascade=True, quiet=True)
-    searching = [item for item in every if isinstance(item, TextSearchDef)]
+    searching = [item for item in spaced(every) if isinstance(item, TextSearchDef)]
     await text_search.drop_objects(session, searching, cascade=True, quiet=True)
     await extensions.forget_extensions(session, gone.values())
-    types = [t for t in every if isinstance(t, TypeDef) and session.catalog.type_by_oid(t.oid) is not None]
+    types = [
+        t for t in spaced(every) if isinstance(t, TypeDef) and session.catalog.type_by_oid(t.oid) is not None
+    ]
     await drop_types(session, types, cascade=True, quiet=True)
     await drop_objects(session, foreign)
-    ordering = [item for item in owned if isinstance(item, OpclassDef)]
+    ordering = [item for item in spaced(owned) if isinstance(item, OpclassDef)]
     ordering += [item for item in session.catalog.opclasses() if item.schema_oid in schemas]
     await drop_opclasses(session, ordering)
-    converting = [item for item in owned if isinstance(item, ConversionDef)]
+    converting = [item for item in spaced(owned) if isinstance(item, ConversionDef)]
     converting += [item for item in session.catalog.conversions() if item.schema_oid in schemas]
     await drop_conversions(session, converting)
-    collating = [item for item in owned if isinstance(item, CollationDef)]
+    collating = [item for item in spaced(owned) if isinstance(item, CollationDef)]
     collating += [item for item in session.catalog.collations() if item.schema_oid in schemas]
     await drop_collations(session, collating)
     await drop_statistics_in(session, schemas)
     deletes: list[StoredKey] = [("schema", oid, 0) for oid in sorted(schemas)]
-    deletes += [key_of(a) for a in session.catalog.acls() if a.object_oid in schemas]
-    deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in schemas]
+    deletes += [key_of(a) for a in spaced(session.catalog.acls()) if a.object_oid in schemas]
+    deletes += [key_of(c) for c in spaced(session.catalog.comments()) if c.object_oid in schemas]
     if deletes:
         await session.view.change([], deletes)
 
@@ -275,7 +283,7 @@ async def _revoke(session: Session, roles: set[int]) -> None:
     """
     puts: list[Stored] = []
     deletes: list[StoredKey] = []
-    for acl in session.catalog.acls():
+    for acl in spaced(session.catalog.acls()):
         if acl.class_oid == PG_DEFAULT_ACL_OID and acl.object_oid in roles:
             deletes.append(key_of(acl))
             continue

@@ -25,7 +25,7 @@ from engine.catalog.storage.store import INDEX, stored_key
 from engine.catalog.storage.stored import CATALOG_SHARD, Stored, StoredKey, key_of
 from engine.session.catalog.wants import ROLE_NAME, WHOLE, Wants, name_key, references, role_name_key
 from engine.session.plans.plan import Plan
-from pgwire.give_way import between, openly, spaced
+from pgwire.give_way import between, openly, paced_sorted, spaced
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, RoleDef, SchemaDef, TypeDef
 from txn.base.errors import Cause, SchemaChanged
@@ -127,7 +127,9 @@ class CatalogLocks:
         held = self._held
         wanted = {WHOLE: False, **wanted}
         missing = [
-            (key, x) for key, x in spaced(sorted(wanted.items())) if key not in held or (x and not held[key])
+            (key, x)
+            for key, x in spaced(openly(paced_sorted, wanted.items()))
+            if key not in held or (x and not held[key])
         ]
         for key, exclusive in missing:
             stored = key if key[0].startswith(ROLE_NAME) else stored_key(self._session.database_oid, key)
