@@ -115,6 +115,11 @@ def naming(catalog: CatalogSnapshot, oids: Iterable[int]) -> list[Stored]:
     return [items[key] for key in paced(in_order(list(found), _by_age), PART)]
 
 
+def is_named(catalog: CatalogSnapshot, oids: Iterable[int]) -> bool:
+    """Tell whether any object names one of some oids."""
+    return not graph_of(catalog).naming.keys().isdisjoint(oids)
+
+
 def relations_naming(catalog: CatalogSnapshot, oids: Iterable[int]) -> Iterator[RelationDef]:
     """Yield those of ``naming`` that are tables, views and sequences."""
     return (item for item in naming(catalog, oids) if isinstance(item, RelationDef))

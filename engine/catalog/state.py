@@ -395,7 +395,7 @@ class CatalogSnapshot(FindsNamed):
     def with_made_types(self) -> list[RelationDef]:
         """Return the tables and materialized views with columns of types that users made, oldest first."""
         if self._made_types is None:
-            self._made_types = with_made_types({}, (), self.user_relations())
+            self._made_types = with_made_types({}, (), paced_iter(self.user_relations()))
         return sorted(self._made_types.values(), key=lambda item: item.oid)
 
     def partitions_of(self, oid: int) -> Sequence[RelationDef]:

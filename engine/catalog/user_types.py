@@ -89,9 +89,7 @@ def note_columns(item: Stored | None, *, committed: bool) -> None:
     if isinstance(item, TypeDef) and item.kind == "c":
         note_row(item.oid, [c.declared.oid for c in item.attributes if not c.dropped], committed=committed)
     elif isinstance(item, RelationDef) and item.kind in ROW_TYPED:
-        note_row(
-            item.row_type, [c.declared.oid for c in paced(item.columns) if not c.dropped], committed=committed
-        )
+        note_row(item.row_type, [c.declared.oid for c in item.columns if not c.dropped], committed=committed)
 
 
 def register_catalog_rows(relation: RelationDef) -> None:

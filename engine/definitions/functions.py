@@ -13,7 +13,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from engine.catalog.graph import naming
+from engine.catalog.graph import is_named, naming
+from engine.catalog.references import identities
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import (
     PG_PROC_OID,
@@ -504,6 +505,8 @@ def _kept_about(catalog: CatalogSnapshot, oids: set[int]) -> list[StoredKey]:
 @opening
 def functions_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[FunctionDef]:
     """Return the functions whose bodies can no longer be bound once ``after`` replaces ``before``."""
+    if not is_named(session.catalog, identities(before)):
+        return []
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
     reads = reading(session.catalog, {before.oid})

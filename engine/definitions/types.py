@@ -292,7 +292,7 @@ def type_dependencies(
         for member in sorted(type_.family - {type_.oid}):
             words["type", member] = member_words(session, type_, member)
             found.append(Dependency(("type", member), member, "", on))
-        for other in namings.types_over(type_):
+        for other in paced_iter(namings.types_over(type_)):
             text = words.setdefault(("type", other.oid), type_words(session, other))
             found.append(
                 Dependency(

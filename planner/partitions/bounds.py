@@ -21,6 +21,7 @@ from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
+from pgwire.give_way import paced_sorted
 from planner.base.errors import SqlError
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
 from planner.deparse.expr import quote_literal
@@ -110,7 +111,7 @@ def sorted_partitions(parent: RelationDef, partitions: Sequence[RelationDef]) ->
         values = [sort(key_value(text, key.types[0])) for text in bound.values if text is not None]
         return (0, 0, min(values)) if values else (0, 1)
 
-    return tuple(sorted(partitions, key=order))
+    return tuple(paced_sorted(partitions, order))
 
 
 # --- hashing ----------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from engine.catalog.storage.stored import (
     PG_PROC_OID,
     PG_TYPE_OID,
 )
+from pgwire.give_way import paced_iter
 from planner.base.errors import SqlError
 from planner.bind.define.functions import body_statements
 from planner.bind.define.text_search import CLASSES
@@ -166,7 +167,7 @@ def relations_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
 @relation("pg_depend", "catalog")
 def domains_depend_on_functions(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of domains and their constraints: on functions and on what they name."""
-    for made in session.catalog.user_types():
+    for made in paced_iter(session.catalog.user_types()):  # of most there is nothing to yield
         for of, oid in objects_named(session, made.default_sql):
             yield depends(PG_TYPE_OID, made.oid, of, oid)
         for check in made.checks:

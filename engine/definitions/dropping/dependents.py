@@ -75,13 +75,13 @@ def in_report_order(roots: Sequence[Hashable], found: Iterable[Dependency]) -> l
         below.setdefault(one.on, []).append(one)
     seen = set(roots)
     told: list[Dependency] = []
-    for root in roots:
+    for root in paced_iter(roots):
         _tell(root, below, seen, told)
-    silent = {one.key for ones in below.values() for one in ones if not one.what and one.on in seen}
-    gone = {*roots, *(one.key for one in told)}
+    silent = {one.key for ones in below.values() for one in paced(ones) if not one.what and one.on in seen}
+    gone = {*roots, *(one.key for one in paced(told))}
     return [
         one
-        for one in reversed(told)
+        for one in paced_iter(reversed(told))
         if not one.what or (one.key not in silent and gone.isdisjoint(one.within))
     ]
 

@@ -229,14 +229,14 @@ async def drop_defaults(
 
 def view_dependencies(session: Session, views: Sequence[RelationDef]) -> list[Dependency]:
     """Return how views hang on what they read."""
-    return [Dependency(v.oid, v.oid, described(session, v), on) for v in views for on in v.depends_on]
+    return [Dependency(v.oid, v.oid, described(session, v), on) for v in spaced(views) for on in v.depends_on]
 
 
 def key_dependencies(session: Session, keys: Sequence[tuple[RelationDef, ConstraintDef]]) -> list[Dependency]:
     """Return how foreign keys hang on the tables that they refer to."""
     return [
         Dependency(c.oid, c.oid, define.depends_text(session, (child, c)), c.foreign.table)
-        for child, c in keys
+        for child, c in spaced(keys)
         if c.foreign is not None and not c.parent  # those of partitions go with their table's
     ]
 
@@ -256,7 +256,7 @@ def policy_dependencies(
     """Return how policies hang on what they read."""
     return [
         Dependency(policy.oid, policy.oid, policy_words(session, policy, table), on, within=(table.oid,))
-        for table, policy in policies
+        for table, policy in spaced(policies)
         for on in policy.depends_on
     ]
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
+from engine.catalog.graph import is_named
 from engine.catalog.row_parts import holds
 from engine.catalog.state import CatalogSnapshot
 from engine.definitions.dropping.dependents import Dependency
@@ -79,8 +80,10 @@ def selecting(
     session: Session, changed: RelationDef | TypeDef, name: str, family: Collection[int]
 ) -> FieldUses:
     """As ``field_uses``, of a table or composite type that is ``changed`` and has lost the field; others have their turn in between."""
-    trial = session.catalog.with_changes([changed], [], session.db.next_catalog_version())
     table = changed.oid if isinstance(changed, RelationDef) else 0
+    if not is_named(session.catalog, (table, *family)) and not getattr(changed, "policies", ()):
+        return FieldUses([], [], [], [])  # as of each of thousands of partitions
+    trial = session.catalog.with_changes([changed], [], session.db.next_catalog_version())
     return openly(field_uses, session.catalog, trial, name, family, table)
 
 

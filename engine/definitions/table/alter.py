@@ -109,6 +109,7 @@ async def _below(session: Session, plan: Plan, before: RelationDef, action: st.A
                            default_sql=None if action.column.identity else parent.columns[-1].default_sql),
         )  # fmt: skip
         for child in session.catalog.partitions_of(parent.oid):
+            between()
             refuse_change(session, child, "ALTER TABLE")
             await add_column(session, plan, child, alone)
             if child.kind == "p":
@@ -125,6 +126,7 @@ async def _below(session: Session, plan: Plan, before: RelationDef, action: st.A
     if isinstance(action, st.TuneColumn) and not action.below:
         return
     for child in session.catalog.partitions_of(parent.oid):
+        between()
         refuse_change(session, child, "ALTER TABLE")
         below = action
         if isinstance(action, st.DropConstraint | st.AlterConstraint | st.ValidateConstraint):

@@ -10,7 +10,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.graph import is_named
 from engine.catalog.physical import physical_type
+from engine.catalog.references import identities
 from engine.catalog.row_parts import columns_holding
 from engine.catalog.storage.stored import PG_CLASS_OID, key_of, row_array_oid, row_type_oid
 from engine.changes.writes.returning import make_env
@@ -374,6 +376,8 @@ def _check_columns(session: Session, relation: RelationDef, constraint: Any) -> 
 @opening
 def views_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[RelationDef]:
     """Return the views that can be bound, but no longer once ``after`` replaces ``before``: as they would be written then."""
+    if not is_named(session.catalog, identities(before)):
+        return []
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
     reads = reading(session.catalog, {before.oid})

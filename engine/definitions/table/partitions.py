@@ -24,7 +24,7 @@ from engine.definitions.table.alter_columns import require_no_nulls
 from engine.definitions.table.keys import add_checks, unused_name
 from engine.definitions.table.rewrite import locked_rows, store_definition, store_with_hidden, validate_checks
 from engine.session.in_use import refuse_change
-from pgwire.give_way import openly
+from pgwire.give_way import between, openly
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
 from planner.bind.define.table.generated import columns_used
@@ -373,6 +373,7 @@ async def inherit_below(session: Session, parent: RelationDef, unused_for: str =
     passes by those that have such an index. Raises SqlError 55006, and what adding raises for their rows.
     """
     for child in session.catalog.partitions_of(parent.oid):
+        between()
         changed = await inherit(session, child, parent, made=True, every=False)
         if unused_for and (unused_for != "CREATE INDEX" or len(changed.indexes) > len(child.indexes)):
             refuse_change(session, child, unused_for)

@@ -156,7 +156,7 @@ def policies_on(
     wanted = {(relation.oid, attnum) for attnum in attnums}
     found = [
         (table, policy)
-        for table in catalog.user_relations()
+        for table in spaced(catalog.user_relations())
         for policy in table.policies
         if table.oid == relation.oid or relation.oid in policy.depends_on
         if not wanted.isdisjoint(columns_of(policy, table, catalog))

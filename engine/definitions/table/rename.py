@@ -22,6 +22,7 @@ from engine.definitions.type_names import check_free, make_room
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
 from engine.session.session import Session
+from pgwire.give_way import spaced
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind import bind_check, deparse_check
@@ -191,11 +192,13 @@ async def _rename_schema(session: Session, statement: st.Rename) -> None:
         raise SqlError("42P06", f'schema "{statement.new}" already exists')
     refuse_reserved_schema(statement.new)
     version = session.db.next_catalog_version()
-    relations = [r for r in catalog.user_relations() if r.schema == statement.old]
+    relations = [r for r in spaced(catalog.user_relations()) if r.schema == statement.old]
     moved: list[Stored] = [replace(schema, name=statement.new)]
-    moved += [replace(r, schema=statement.new, version=version) for r in relations]
-    moved += [replace(t, schema=statement.new) for t in catalog.user_types() if t.schema == statement.old]
-    moved += [replace(f, schema=statement.new) for f in catalog.functions_in(statement.old)]
+    moved += [replace(r, schema=statement.new, version=version) for r in spaced(relations)]
+    moved += [
+        replace(t, schema=statement.new) for t in spaced(catalog.user_types()) if t.schema == statement.old
+    ]
+    moved += [replace(f, schema=statement.new) for f in spaced(catalog.functions_in(statement.old))]
     moved += [
         replace(i, schema=statement.new)
         for i in (*catalog.text_search(), *catalog.opclasses(), *catalog.conversions(), *catalog.collations())

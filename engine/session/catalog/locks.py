@@ -127,9 +127,9 @@ class CatalogLocks:
         held = self._held
         wanted = {WHOLE: False, **wanted}
         missing = [
-            (key, x)
-            for key, x in spaced(openly(paced_sorted, wanted.items()))
-            if key not in held or (x and not held[key])
+            (key, wanted[key])
+            for key in spaced(openly(paced_sorted, wanted))
+            if key not in held or (wanted[key] and not held[key])
         ]
         for key, exclusive in missing:
             stored = key if key[0].startswith(ROLE_NAME) else stored_key(self._session.database_oid, key)

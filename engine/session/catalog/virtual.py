@@ -66,6 +66,7 @@ from engine.catalog.storage.stored import PG_TYPE_OID
 from engine.session.catalog import pg_activity, pg_monitor
 from pgwire.codecs.settings import STORED_TEXT
 from pgwire.give_way import paced, paced_iter
+from pgwire.release import release_all
 from planner.base.quoting import printed
 from planner.catalog import RelationDef
 from planner.catalog.acl import AclItem
@@ -183,7 +184,7 @@ class VirtualCatalog:
         if cache is None:
             cache = self._by_version[catalog.version] = {}
             while len(self._by_version) > CACHED_CATALOG_VERSIONS:
-                self._by_version.popitem(last=False)
+                release_all(self._by_version.popitem(last=False)[1])
         return cache
 
     def _kept_rows(self, oid: int, position: int, source: Source, database: int) -> KeptRows | CountedRows:

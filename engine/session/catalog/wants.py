@@ -181,7 +181,8 @@ class Wants:
         """Change, or rely on, the views over relations; with ``deep`` those over these, too."""
         todo, seen = list(oids), set[int]()
         while todo:
-            for view in views_over(self._catalog, todo.pop()):
+            give_way()
+            for view in paced(views_over(self._catalog, todo.pop())):
                 if view.oid in seen:
                     continue
                 seen.add(view.oid)

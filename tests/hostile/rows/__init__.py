@@ -11,6 +11,7 @@ from tests.hostile.rows import (
     messages,
     nesting,
     numbers,
+    objects,
     regex,
     routines,
     sessions,
@@ -23,7 +24,7 @@ from tests.hostile.rows import (
 KINDS: dict[str, tuple[Row, ...]] = {
     kind.__name__.rsplit(".", 1)[1]: spread(kind.ROWS)
     for kind in (
-        regex, textsearch, joins, numbers, literals, strings, routines, nesting, unread, sessions, messages, callbacks, binary, wide,
+        regex, textsearch, joins, numbers, literals, strings, routines, nesting, unread, sessions, messages, callbacks, binary, wide, objects,
     )
 }  # fmt: skip
 """All rows by kind."""
