@@ -363,6 +363,7 @@ Written by people, with the figures of one machine:
 | page | |
 | --- | --- |
 | [Performance](performance.md) | speed beside PostgreSQL 15, budgets, where time goes |
+| [Spark](spark.md) | TPC-H beside plain Spark SQL, and what its tests take |
 | [PostgreSQL's regression scripts](regression.md) | every statement that differs, by class |
 | [Hostile clients](hostile.md) (generated) | rows that are not within the bounds |
 | [Clients](../reference/clients.md) | drivers, ORMs and tools, and their own tests |

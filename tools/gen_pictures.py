@@ -1,4 +1,4 @@
-"""Draw docs/pictures from docs/evidence/bench.json and the tables of docs/guide/spark.md; ``--check`` only tells whether they are current.
+"""Draw docs/pictures from docs/evidence/bench.json and the tables of docs/evidence/spark.md; ``--check`` only tells whether they are current.
 
     postgresql.svg    ratios to PostgreSQL: a bar each on a logarithmic axis
     tpch.svg          TPC-H's 22 queries on Spark, times of plain Spark's
@@ -119,7 +119,7 @@ def beside_spark(page: str) -> list[Bar]:
 def pictures() -> dict[str, str]:
     """Return each file's name and content."""
     ours = beside_postgresql(json.loads((DOCS / "evidence" / "bench.json").read_text("utf-8"))["rows"])
-    spark = beside_spark((DOCS / "guide" / "spark.md").read_text("utf-8"))
+    spark = beside_spark((DOCS / "evidence" / "spark.md").read_text("utf-8"))
     return {
         "postgresql.svg": chart(
             "Speed, times PostgreSQL 15 (right of 1x is faster; the mark is the budget)",

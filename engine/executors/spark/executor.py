@@ -1,4 +1,4 @@
-"""The Spark executor: PySpark over the parts and hot rows of one snapshot (docs/guide/spark.md).
+"""The Spark executor: PySpark over the parts and hot rows of one snapshot (docs/internals/spark.md).
 
     prepare   Query tree -> SQL with placeholder tables; with parameters, once per set of values
     run       snapshots -> views in place of the placeholders -> Spark job -> stream of Arrow batches
