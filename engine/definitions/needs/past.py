@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def catalog_read(session: Session, plan: Plan) -> CatalogSnapshot:
     """Return the catalog that the query of a statement is read by: that of its transaction, unless it reads somewhere of its own."""
     statement = plan.bound.statement
-    if plan.as_of is not None and isinstance(statement, st.CreateTable):
+    if plan.as_of is not None and session.db.ports.specs[type(statement)].reads_elsewhere:
         found: CatalogSnapshot = catalog_at(session, plan.as_of)  # the rest of it is of now
         return found
     name = _subscription(statement)

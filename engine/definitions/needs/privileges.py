@@ -95,7 +95,7 @@ def _check_row_security(session: Session, plan: Plan) -> None:
         plan.outdate()  # a block sees the catalog of before, by which it would be fresh
         raise Replan
     seen, latest = session.catalog, session.space.catalog
-    if plan.as_of is not None and isinstance(plan.bound.statement, st.CreateTable):
+    if plan.as_of is not None and session.db.ports.specs[type(plan.bound.statement)].reads_elsewhere:
         seen = catalog_at(session, plan.as_of)  # its query is of then, the rest of now
     if seen.version == latest.version:
         return
