@@ -181,9 +181,9 @@ docs: $(STAMP)
 	PYTHON=$(PYTHON) tools/install_docs.sh
 	@touch $@
 
-# The documentation as a site in site/; a link or an anchor that leads nowhere is an error
+# The documentation as a site in site/; a link or an anchor that leads nowhere is an error (not with --quiet: warnings are not counted then)
 docs-site: .docs/.installed
-	NO_MKDOCS_2_WARNING=1 .docs/venv/bin/mkdocs build --quiet --strict --clean
+	NO_MKDOCS_2_WARNING=1 .docs/venv/bin/mkdocs build --strict --clean
 
 # mypy needs one processor, and a minute where nothing is cached: beside the tests
 check: lint imports

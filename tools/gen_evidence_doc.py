@@ -123,6 +123,15 @@ def _soak(data: Any) -> Told:
     )
 
 
+def _sources(data: Any) -> Told:
+    runs = data["runs"]
+    rounds, problems = sum(run["rounds"] for run in runs), sum(run["problems"] for run in runs)
+    return Told(
+        _day(runs),
+        f"{rounds} rounds, {_count(sum(run['transactions upstream'] or 0 for run in runs))} transactions upstream, {problems} problems",
+    )
+
+
 def _calls(data: Any) -> Told:
     runs = data["runs"]
     calls, long = sum(run["calls"] for run in runs), sum(len(run["long"]) for run in runs)
@@ -329,6 +338,11 @@ FILES: Final[dict[str, File]] = {
     "soak.json": File("TPC-B for 15 minutes, memory", "python -m bench.soak", _soak, "soak.md", _records("runs", "day", "beside", "transactions", "failed", "MB when the history was full", "MB afterwards", "MB at most")),
     "simulation.json": File("simulated clusters, torn at any step", "make sim", _simulation, "simulation.md", _records("runs", "day", "first", "seeds", "transactions", "committed", "crashes", "found", latest=LATEST)),
     "crash.json": File("`kill -9` of a server under load", "make crash", _crash, "crash.md", _records("runs", "day", "run", "acknowledged", "found", latest=LATEST)),
+    "sources.json": File(
+        "sources while server, JVM and upstream are killed", "python -m bench.source_crash", _sources, "sources.md",
+        _records("runs", "day", "seeds", "rounds", "kills of the server", "crashes of upstream", "of both", "kills of the JVM", "in a load",
+                 "of JVM and upstream", "cut connections", "transactions upstream", "lines of small files", "lines of large files", "problems", "note"),
+    ),
     "restart.json": File("two kills and starts after every script, compared by `pg_dump`", "make restart", _restart, "restart.md", _pairs("scripts", "run", "scripts")),
     "restart.jsonl": File("the same, script by script", "make restart", _restart_journal),
     "hostile.json": File("statements and messages meant to do harm", "make hostile", _hostile, "hostile.md"),
@@ -364,6 +378,7 @@ Written by people, with the figures of one machine:
 | --- | --- |
 | [Performance](performance.md) | speed beside PostgreSQL 15, budgets, where time goes |
 | [Spark](spark.md) | TPC-H beside plain Spark SQL, and what its tests take |
+| [Spark on a cluster](cluster.md) | a standalone cluster, workers killed, S3 |
 | [PostgreSQL's regression scripts](regression.md) | every statement that differs, by class |
 | [Hostile clients](hostile.md) (generated) | rows that are not within the bounds |
 | [Clients](../reference/clients.md) | drivers, ORMs and tools, and their own tests |

@@ -51,6 +51,7 @@ GENERATED = frozenset(
         "docs/evidence/expressions.md",
         "docs/evidence/readers.md",
         "docs/evidence/soak.md",
+        "docs/evidence/sources.md",
         "docs/reference/builtins.md",
         "docs/reference/settings.md",
     }
