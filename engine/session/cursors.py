@@ -47,6 +47,7 @@ class Cursors:
         self._session = session
         self._portals = portals
         self._open: dict[str, Cursor] = {}
+        self._unnamed = 0
 
     def get(self, name: str) -> Cursor:
         """Return a cursor; 34000 if there is none."""
@@ -177,11 +178,12 @@ class Cursors:
                 cursor.savepoint_depth = -1
 
     def free_name(self) -> str:
-        """Return a name that no cursor has, as PostgreSQL names portals."""
-        number = 1
-        while (name := f"<unnamed portal {number}>") in self._open or name in self._portals:
-            number += 1
-        return name
+        """Return a name that no cursor of the session has had, as PostgreSQL names portals: a variable may keep it behind CLOSE."""
+        while True:
+            self._unnamed += 1
+            name = f"<unnamed portal {self._unnamed}>"
+            if name not in self._open and name not in self._portals:
+                return name
 
     def current_value(self, name: str | None, table: int, table_name: str, attnum: int) -> object:
         """Return a column of the key of a table's row that a cursor stands on.

@@ -244,6 +244,9 @@ CASES = (
         "SELECT max(gp_noticed(id)) INTO a FROM gp_t;", "SELECT gp_noticed(id) INTO a FROM gp_t WHERE id > 9;", "a := gp_noticed(id) FROM gp_t WHERE id < 3;",
         "SELECT gp_noticed(t.id) INTO a FROM gp_t t JOIN gp_t u USING (id) LIMIT 2;",
     )),
+    # a variable keeps its cursor's name behind CLOSE, and no other cursor takes it
+    "DECLARE c refcursor; n int; BEGIN OPEN c FOR SELECT 1; CLOSE c; FOR r IN SELECT id FROM gp_t ORDER BY id LOOP OPEN c FOR SELECT r.id + 1; FETCH c INTO n; CLOSE c; RAISE NOTICE '%', n; END LOOP; END",
+    "DECLARE c refcursor; d refcursor; BEGIN OPEN c FOR SELECT 1; CLOSE c; OPEN d FOR SELECT 2; RAISE NOTICE '%', c = d; OPEN c FOR SELECT 3; CLOSE d; CLOSE c; END",
     # the query of a cursor, or of a loop, begins when its first row is fetched, and computes what is fetched: ten rows, then fifty for a loop
     *(f"DECLARE c CURSOR FOR {q}; r record; BEGIN OPEN c; RAISE NOTICE 'open'; FETCH c INTO r; RAISE NOTICE '%', r; MOVE c; CLOSE c; END" for q in (
         "SELECT gp_noticed(id) FROM gp_t WHERE gp_noticed(id) <> 2", "SELECT 1/(2 - id) FROM gp_t", "SELECT gp_noticed(x) FROM (SELECT gp_noticed(id) x FROM gp_t) s",
