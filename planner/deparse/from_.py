@@ -45,7 +45,8 @@ def level_of(p: Printer, query: QueryExpr) -> Level:
     """Return the level that a query is below those of ``p``: its ranges under names that none of these has."""
     outer = {name for level in p.levels for name in level.all_names()}
     ranges: Sequence[Range] = query.ranges if isinstance(query, Select) else ()
-    made = names_of(ranges, query.from_ if isinstance(query, Select) else (), outer)
+    stored = p.function_name is stored_function
+    made = names_of(ranges, query.from_ if isinstance(query, Select) else (), outer, stored=stored)
     names = [one.name for one in made.ranges]
     return Level(
         ranges=[_under(item, one) for item, one in zip(ranges, made.ranges, strict=True)],

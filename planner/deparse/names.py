@@ -25,6 +25,7 @@ from planner.query import (
     RelationRange,
     SubqueryRange,
 )
+from planner.query.numbered import Numbered, shown
 
 VALUES_NAME = "*VALUES*"
 CONVERTED_NAME = "*SELECT*"
@@ -72,13 +73,15 @@ class LevelNames:
     unique: bool = False
 
 
-def names_of(ranges: Sequence[Range], from_: Sequence[FromItem], outer: Collection[str]) -> LevelNames:
-    """Return the names of a level inside queries whose ranges are called ``outer``."""
+def names_of(
+    ranges: Sequence[Range], from_: Sequence[FromItem], outer: Collection[str], *, stored: bool = False
+) -> LevelNames:
+    """Return the names of a level inside queries whose ranges are called ``outer``; ``stored``: as stored texts have them."""
     made = LevelNames(ranges=[Names() for _ in ranges], joins={})
     joins = [item for tree in from_ for item in _joins(tree)]
     for join in joins:
         made.joins[join.written.number] = Names()
-    _name_items(made, ranges, joins, outer)
+    _name_items(made, ranges, joins, outer, stored=stored)
     made.unique = any(not w.alias and any(w.computed) for w in (join.written for join in joins))
     for tree in from_:
         _merge(made, ranges, tree, ())
@@ -104,23 +107,37 @@ def _last_range(item: FromItem) -> int:
 
 
 def _name_items(
-    made: LevelNames, ranges: Sequence[Range], joins: Sequence[Join], outer: Collection[str]
+    made: LevelNames, ranges: Sequence[Range], joins: Sequence[Join], outer: Collection[str], *, stored: bool
 ) -> None:
-    taken = {*outer}
+    taken = {shown(name) for name in outer} if stored else {*outer}
 
     def one_of(wanted: str) -> str:
         name = unlike(wanted, taken)
         taken.add(name)
         return name
 
+    def of_range(item: Range) -> str:
+        name = one_of(item.alias)
+        if not stored or not _is_named(item):
+            return name
+        number = 0 if name == item.alias else int(name.rpartition("_")[2])
+        return Numbered(item.alias, number, item.written.aliased).stored
+
     after: dict[int, list[Join]] = {}
     for join in joins:
         after.setdefault(_last_range(join), []).append(join)
     for index, item in enumerate(ranges):
-        made.ranges[index].name = one_of(item.alias)
+        made.ranges[index].name = of_range(item)
         for join in after.get(index, ()):
             if join.written.alias:
                 made.joins[join.written.number].name = one_of(join.written.alias)
+
+
+def _is_named(item: Range) -> bool:
+    """Tell whether an entry of FROM has a name without an alias: a table's, a view's, that of an item of WITH."""
+    return isinstance(item, RelationRange | CteRange) or (
+        isinstance(item, SubqueryRange) and item.view is not None
+    )
 
 
 def _names(made: LevelNames, item: FromItem) -> Names:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pgwire.codecs.settings import STORED_TEXT
 from planner import ast
 from planner.base.errors import not_supported
 from planner.bind.change.arbiters import constraint_named
@@ -51,6 +52,7 @@ from planner.query import (
     Values,
     Written,
 )
+from planner.query.numbered import numbered
 from planner.query.rewrite import shift_query
 from planner.query.tables import table_range
 from planner.query.walk import walk
@@ -91,7 +93,9 @@ def kept_insert(context: BindContext, node: ast.Insert, *, hint: str | None, run
         and not isinstance(node.query, ast.Values)
     ):
         bound = replace(bound, source=query_as_written(context, node, bound.table))
-    bound = replace(bound, with_items=0 if node.with_ is None else len(node.with_.ctes))
+    bound = replace(
+        bound, alias=_alias_of(context, node), with_items=0 if node.with_ is None else len(node.with_.ctes)
+    )
     if node.on_conflict is None:
         return bound
     return replace(bound, on_conflict=None, kept=kept_conflict(context, node, hint=hint))
@@ -214,16 +218,26 @@ def kept_conflict(context: BindContext, node: ast.Insert, *, hint: str | None) -
     return KeptConflict(keys=tuple(keys), key_where=where, constraint=constraint, change=change)
 
 
+def _alias_of(context: BindContext, node: ast.Insert) -> str:
+    """Return the alias of an INSERT's table; "" for none, and where a stored text has a number alone (``planner.query.numbered``)."""
+    alias = "" if node.relation.alias is None else node.relation.alias.name
+    found = numbered(alias) if context.env.settings is STORED_TEXT else None
+    return alias if found is None else found.name if found.aliased else ""
+
+
 def _update(
     context: BindContext, node: ast.Insert, clause: ast.OnConflict, relation: RelationDef, hint: str | None
 ) -> KeptChange:
     scope = Scope(context=context)
     alias = "" if node.relation.alias is None else node.relation.alias.name
+    row = table_range(relation, _alias_of(context, node))
     excluded = replace(table_range(relation, "excluded"), written=Written(aliased=True))
-    for made in (table_range(relation, alias), excluded):
+    for made, name in ((row, alias or relation.name), (excluded, "excluded")):
         origins = [(relation.oid, column.attnum) for column in relation.live]
         index = scope.add_range(made, origins)
-        scope.add_namespace([scope.item(index, relation=relation, aliased=made.alias != relation.name)])
+        item = scope.item(index, relation=relation, aliased=name != relation.name)
+        item.name = name
+        scope.add_namespace([item])
     assigned_, values, defaults = _assignments(
         context, scope, clause.assignments, relation, "INSERT {} in BEGIN ATOMIC", hint
     )

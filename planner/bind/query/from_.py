@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from pgwire.codecs.settings import STORED_TEXT
 from pgwire.give_way import give_way, paced
 from planner import ast
 from planner.base.errors import SqlError
-from planner.bind.context import WithStep
+from planner.bind.context import BindContext, WithStep
 from planner.bind.expression.expr import bind_boolean
 from planner.bind.query.from_function import bind_function
 from planner.bind.query.sample import bind_sample, refused_sample
@@ -53,7 +54,9 @@ from planner.query import (
     StepRange,
     SubqueryRange,
     Var,
+    Written,
 )
+from planner.query.numbered import Numbered, numbered
 from planner.types import SqlType
 
 _JOIN_KINDS = {
@@ -198,12 +201,12 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
             f'"{relation.name}" is an index',
             span=node.span,
         )
-    alias = node.alias.name if node.alias is not None else node.name
     context = scope.context
+    alias, called = _called(context, node, relation.name)
     if node.sample is not None and relation.kind not in SAMPLED:
         raise refused_sample(node)
     if relation.kind == "v" and not relation.virtual:
-        return _view(scope, relation, node, alias)
+        return _view(scope, relation, node, alias, called)
     columns, names, index, mixed = _relation_columns(relation)
     renamed = columns
     if node.alias is not None and node.alias.columns:
@@ -211,9 +214,9 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
         names = [column.name for column in renamed]
         index = index_names(names)
     made = RelationRange(
-        alias=alias,
+        alias=called.name if called is not None else alias,
         columns=renamed,
-        written=written_as(columns, node.alias, node.only),
+        written=_written(columns, node, called),
         oid=relation.oid,
         schema=relation.schema,
         name=relation.name,
@@ -241,7 +244,21 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
     return position, item
 
 
-def _view(scope: Scope, relation: RelationDef, node: ast.TableRef, alias: str) -> tuple[int, Item]:
+def _called(context: BindContext, node: ast.TableRef, name: str) -> tuple[str, Numbered | None]:
+    """Return what a query calls a relation, or item of WITH, ``name``, and what a stored text means by that, None for what it says."""
+    alias = node.alias.name if node.alias is not None else node.name
+    found = numbered(alias) if node.alias is not None and context.env.settings is STORED_TEXT else None
+    return alias, found if found is None or found.aliased else found._replace(name=name)
+
+
+def _written(columns: Sequence[RangeColumn], node: ast.TableRef, called: Numbered | None) -> Written:
+    made = written_as(columns, node.alias, node.only)
+    return made if called is None or called.aliased else replace(made, aliased=False)
+
+
+def _view(
+    scope: Scope, relation: RelationDef, node: ast.TableRef, alias: str, called: Numbered | None
+) -> tuple[int, Item]:
     from planner.bind.query.select import bind_view
 
     query = bind_view(scope.context, relation)
@@ -254,15 +271,16 @@ def _view(scope: Scope, relation: RelationDef, node: ast.TableRef, alias: str) -
     )
     renamed = under_alias(columns, node.alias, alias)
     made = SubqueryRange(
-        alias=alias,
+        alias=called.name if called is not None else alias,
         columns=renamed,
-        written=written_as(columns, node.alias, node.only),
+        written=_written(columns, node, called),
         query=query,
         view=(relation.oid, relation.schema, relation.name),
         barrier=is_barrier(relation),
     )
     index = scope.add_range(made, [(relation.oid, column.attnum) for column in live])
     item = scope.item(index, relation=relation, aliased=node.alias is not None)
+    item.name = alias
     return index, item
 
 
@@ -273,7 +291,7 @@ def _cte_reference(scope: Scope, node: ast.TableRef, level: int, entry: object) 
         raise SqlError(
             "0A000", "could not implement recursive UNION", detail="All column datatypes must be hashable."
         )
-    alias = node.alias.name if node.alias is not None else node.name
+    alias, called = _called(scope.context, node, entry.name)
     columns = tuple(
         [
             RangeColumn(name=column.name, type=column.type, attnum=position)
@@ -281,15 +299,16 @@ def _cte_reference(scope: Scope, node: ast.TableRef, level: int, entry: object) 
         ]
     )
     made = CteRange(
-        alias=alias,
+        alias=called.name if called is not None else alias,
         columns=under_alias(columns, node.alias, alias),
-        written=written_as(columns, node.alias),
+        written=_written(columns, node, called),
         name=entry.name,
         level=level,
         recursive_ref=entry.recursive,
     )
     index = scope.add_range(made, entry.origins or None)
     item = scope.item(index, aliased=node.alias is not None)
+    item.name = alias
     item.unlisted = [
         RangeColumn(name=column.name, type=column.type, attnum=position)
         for position, column in enumerate(entry.unlisted, len(columns) + 1)
