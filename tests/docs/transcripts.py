@@ -28,11 +28,11 @@ from psycopg import pq
 from psycopg.pq import abc
 
 PROMPT: Final = re.compile(r"^(\w+)([=-])([*!]?)# ?(.*)$")
-TIMESTAMP: Final = re.compile(r"\b1\d{17}\b")
+TIMESTAMP: Final = re.compile(r"(?<!Read Timestamp: )\b1\d{17}\b")
 VARYING: Final = re.compile(
-    r"\b20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?\+00\b|(?<=\bpid )\d+|(?<=\bProcess )\d+(?=:)|(?<=\babout )\d+(?= bytes)"
+    r"\b20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?\+00\b|(?<=\bpid )\d+|(?<=\bProcess )\d+(?=:)|(?<=\babout )\d+(?= bytes)|(?<=Read Timestamp: )\d+"
 )
-"""Times of day, numbers of connections, sizes of files."""
+"""Times of day, numbers of connections, sizes of files, and what EXPLAIN reads at: the server may commit something of its own meanwhile."""
 BLOCK: Final = re.compile(r"^(<!-- spark -->\n+)?```psql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RIGHT_ALIGNED: Final = frozenset({20, 21, 23, 26, 700, 701, 1700, 790})
 STATES: Final = {
