@@ -15,12 +15,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from engine.catalog.row_parts import columns_holding
-from engine.definitions.dropping.drop import default_words, described
+from engine.definitions.dropping.drop import default_words
 from engine.definitions.dropping.field_uses import selecting
 from engine.definitions.dropping.uses import Use, dependency, uses_of
 from engine.definitions.namings import Namings
 from engine.definitions.roles import function_words
 from engine.definitions.types import without_attribute
+from engine.session.catalog.names import described
 from engine.session.session import Session
 from planner.base.errors import SqlError
 from planner.catalog import ColumnDef, TypeDef

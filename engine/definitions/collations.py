@@ -10,9 +10,15 @@ from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import key_of
+from engine.definitions import functions
 from engine.definitions.dropping.dependency_walk import Address, Told, lines, told
 from engine.definitions.dropping.dependents import still_needed
+from engine.definitions.dropping.drop import drop_relations
+from engine.definitions.dropping.function_uses import drop_parts
+from engine.definitions.dropping.notices import kept_about, notice_cascade
+from engine.definitions.dropping.uses import uses_of
 from engine.definitions.named_places import alter_named, schema_oid
+from engine.definitions.types import drop_attribute, drop_types
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome
 from engine.session.session import Session
@@ -102,8 +108,6 @@ async def drop_collation(
     session: Session, plan: Plan, statement: st.DropCollation, params: Params
 ) -> Outcome:
     """DROP COLLATION. Raises SqlError 2BP01 where anything needs one, without CASCADE."""
-    from engine.definitions.dropping.drop import notice_cascade  # which drops what drops collations
-
     for notice in statement.missing:
         session.notice(notice)
     gone = [collation_of(session.catalog, oid) for oid in statement.objects]
@@ -119,12 +123,6 @@ async def drop_collation(
 
 async def drop_collations(session: Session, gone: Iterable[CollationDef]) -> None:
     """Drop collations with what needs them, and what is said about them; those that have gone already are passed over."""
-    from engine.definitions import functions
-    from engine.definitions.dropping.drop import drop_relations, kept_about  # which stand on much
-    from engine.definitions.dropping.function_uses import drop_parts
-    from engine.definitions.dropping.uses import uses_of
-    from engine.definitions.types import drop_attribute, drop_types
-
     left = {item.oid: item for item in gone if session.catalog.collation_by_oid(item.oid) is not None}
     if not left:
         return

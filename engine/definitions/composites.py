@@ -20,22 +20,19 @@ from engine.definitions import functions
 from engine.definitions.attribute_types import refuse_used
 from engine.definitions.domains import domains_over
 from engine.definitions.dropping.dependents import Dependency, in_report_order, still_needed
-from engine.definitions.dropping.drop import (
-    described,
-    notice_cascade,
-    table_of,
-    view_dependencies,
-    view_dependents,
-)
+from engine.definitions.dropping.drop import table_of, view_dependencies, view_dependents
+from engine.definitions.dropping.field_uses import selecting
+from engine.definitions.dropping.notices import notice_cascade
 from engine.definitions.field_names import rename_fields
+from engine.definitions.named_places import target_schema
 from engine.definitions.roles import function_words
 from engine.definitions.stored_queries import rebase_queries
 from engine.definitions.table.alter import apply_actions
-from engine.definitions.table.create import target_schema
 from engine.definitions.table.held_rows import refuse_cycle, refuse_unordered, repack_rows
 from engine.definitions.table.rename import rename_column
 from engine.definitions.type_names import check_free, make_room
 from engine.definitions.types import changed_type, new_type, without_attribute
+from engine.session.catalog.names import described
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome
 from engine.session.session import Session
@@ -134,8 +131,6 @@ async def alter_composite(
 
 async def _lose(session: Session, changed: TypeDef, action: st.DropAttribute) -> None:
     """Drop, with CASCADE, what selects an attribute that ``changed`` has no more; raise SqlError 2BP01 without where there is such."""
-    from engine.definitions.dropping.field_uses import selecting  # it drops columns
-
     uses = selecting(session, changed, action.name, changed.family)
     root = ("attribute", changed.oid, action.name)
     views, _, links = functions.dependents(session, [function.oid for function in uses.functions])

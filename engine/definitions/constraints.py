@@ -15,6 +15,7 @@ from engine.base.eager import settle
 from engine.catalog.reference_checks import references_to, with_partitions
 from engine.changes.constraints.foreign_key import ForeignKey
 from engine.changes.constraints.setwise import check_table
+from engine.session.catalog.names import shown_name
 from engine.session.transaction.timelines import crossing
 from pgwire.give_way import paced_iter
 from planner.base.errors import SqlError
@@ -133,8 +134,6 @@ def depends_texts(session: Session, found: Iterable[tuple[RelationDef, Constrain
 
 def depends_text(session: Session, pair: tuple[RelationDef, ConstraintDef]) -> str:
     """Return how a dependent foreign key is named: ``constraint x on table y``."""
-    from engine.definitions.roles import shown_name
-
     child, constraint = pair
     return f"constraint {constraint.name} on table {shown_name(session, child)}"
 

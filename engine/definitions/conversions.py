@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import key_of
+from engine.definitions.dropping.notices import kept_about
 from engine.definitions.named_places import alter_named, schema_oid
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome
@@ -85,8 +86,6 @@ async def drop_conversion(
 
 async def drop_conversions(session: Session, gone: Iterable[ConversionDef]) -> None:
     """Drop conversions with what is said about them; those that have gone already are passed over."""
-    from engine.definitions.dropping.drop import kept_about  # which stands on much
-
     left = {item.oid: item for item in gone if session.catalog.conversion_by_oid(item.oid) is not None}
     if left:
         about = openly(kept_about, session.catalog, set(left))

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.row_parts import parts_of
-from engine.definitions.table.create import target_schema
+from engine.definitions.named_places import target_schema
 from engine.definitions.table.rewrite import locked_rows
 from engine.definitions.type_names import check_free, make_room
 from engine.definitions.types import changed_type, new_type

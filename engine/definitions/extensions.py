@@ -18,7 +18,7 @@ from engine.catalog.storage.stored import PG_EXTENSION_OID, SUPERUSER_OID, Comme
 from engine.catalog.type_names import array_name
 from engine.definitions import functions
 from engine.definitions.dropping.extension_uses import dictionaries_of, drop_hanging, hanging, own_types
-from engine.definitions.table.create import target_schema
+from engine.definitions.named_places import target_schema
 from engine.definitions.text_search import check_free, check_new
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome

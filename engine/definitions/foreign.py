@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.storage.stored import key_of
 from engine.definitions.dropping.dependency_walk import Address, Told, lines, told
 from engine.definitions.dropping.dependents import still_needed
-from engine.definitions.dropping.drop import drop_relations, kept_about, notice_cascade
+from engine.definitions.dropping.drop import drop_relations
+from engine.definitions.dropping.notices import kept_about, notice_cascade
 from engine.definitions.foreign_parts import tables_below, validator_of, with_dependents, words
 from engine.session.catalog.foreign import foreign_of, no_handler
 from engine.session.named_roles import named_role

@@ -32,13 +32,17 @@ from engine.definitions.dropping.dependents import (
     kept_by_extension,
     still_needed,
 )
+from engine.definitions.dropping.notices import notice_cascade
+from engine.definitions.named_places import target_schema
 from engine.definitions.namings import Namings
 from engine.definitions.needs.needs import denied
+from engine.definitions.opclasses import drop_with_functions
 from engine.definitions.roles import function_words
 from engine.definitions.table.row_readers import Reads, reading
 from engine.definitions.table.temporary import refuse_temporary_move
 from engine.programs.plpgsql.extra_checks import tell_extra
 from engine.programs.routines.of_session import routines_of
+from engine.session.catalog.names import described, shown_name
 from engine.session.named_roles import named_role
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
@@ -129,8 +133,6 @@ async def _placed(
     session: Session, made: FunctionDef, *, replacing: bool
 ) -> tuple[FunctionDef | None, FunctionDef]:
     """Return what a new function replaces, if anything, and the function with its place, owner and oid. Raises SqlError 42723, 42P13, 42809."""
-    from engine.definitions.table.create import target_schema  # which names functions anew after a change
-
     schema, schema_oid = await target_schema(session, made.schema, "t" if made.schema == "pg_temp" else "p")
     made = replace(made, schema=schema, schema_oid=schema_oid, owner=session.role_oid)
     old = _same(session.catalog, schema, made.name, made.inputs)
@@ -230,12 +232,9 @@ async def alter_function(
     name, schema, schema_oid = function.name, function.schema, function.schema_oid
     if statement.name is not None:
         name = statement.name
-    elif statement.schema is not None:
-        from engine.definitions.table.create import target_schema
-
-        if statement.schema != function.schema:
-            refuse_temporary_move(statement.schema, function.schema)
-            schema, schema_oid = await target_schema(session, statement.schema, "p")
+    elif statement.schema is not None and statement.schema != function.schema:
+        refuse_temporary_move(statement.schema, function.schema)
+        schema, schema_oid = await target_schema(session, statement.schema, "p")
     if statement.name is not None or schema != function.schema:
         if _same(session.catalog, schema, name, function.inputs) is not None:
             types = ", ".join(type_name(session, oid, None) or "" for oid in function.inputs)
@@ -371,8 +370,6 @@ def dependents(
 
 def described_any(session: Session, item: RelationDef | FunctionDef) -> str:
     """Return what messages call a relation or function."""
-    from engine.definitions.dropping.drop import described
-
     return described(session, item) if isinstance(item, RelationDef) else function_words(session, item)
 
 
@@ -384,8 +381,6 @@ def words_of(session: Session, key: Any) -> str:
             return f"type {type_name(session, key[1], None)}"
         relation = catalog.relation_by_oid(key[1])
         assert relation is not None
-        from engine.definitions.roles import shown_name
-
         if key[0] == "column":
             return f"column {relation.column(key[2]).name} of {described_any(session, relation)}"
 
@@ -433,7 +428,7 @@ async def drop_functions(
     ``what``: how messages call several that are dropped as one. ``roots``, ``hanging``, ``words``: what else goes with them, which the
     caller drops, what hangs on that, and what it is called.
     """
-    from engine.definitions.dropping.drop import drop_relations, notice_cascade
+    from engine.definitions.dropping.drop import drop_relations
 
     targets = [target for target in targets if session.catalog.function_by_oid(target.oid) is not None]
     if not targets and not roots:
@@ -482,7 +477,6 @@ def classes_of(session: Session, functions: set[int]) -> list[Dependency]:
 async def forget_functions(session: Session, functions: Iterable[FunctionDef]) -> None:
     """Take functions out of the catalog, with what of tables and domains calls them, and what is kept about them."""
     from engine.definitions.dropping.function_uses import callers, drop_parts, refit
-    from engine.definitions.opclasses import drop_with_functions
 
     catalog = session.catalog
     oids = {f.oid for f in functions if catalog.function_by_oid(f.oid) is not None}

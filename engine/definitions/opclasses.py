@@ -16,6 +16,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import Stored, StoredKey, key_of
 from engine.definitions.dropping.dependency_walk import Address, Told, lines, told
 from engine.definitions.dropping.dependents import still_needed
+from engine.definitions.dropping.notices import kept_about, notice_cascade
 from engine.definitions.named_places import alter_named, schema_oid
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome
@@ -249,10 +250,6 @@ async def alter_opclass(session: Session, plan: Plan, statement: st.AlterOpclass
 
 async def drop_opclass(session: Session, plan: Plan, statement: st.DropOpclass, params: Params) -> Outcome:
     """DROP OPERATOR CLASS and FAMILY: what is of them goes along. Raises SqlError 2BP01 where a table is divided by it."""
-    from engine.definitions.dropping.drop import (
-        notice_cascade,  # which drops functions, and these drop classes
-    )
-
     if statement.notice:
         session.notice(statement.notice)
         return Command(plan.bound.tag)
@@ -286,10 +283,7 @@ def _divided_by(catalog: CatalogSnapshot, classes: set[int]) -> list[RelationDef
 
 async def drop_objects(session: Session, asked: Iterable[OpclassDef]) -> None:
     """Drop classes and families; members of a class leave the family that stays."""
-    from engine.definitions.dropping.drop import (  # which drops functions, and these drop classes
-        drop_relations,
-        kept_about,
-    )
+    from engine.definitions.dropping.drop import drop_relations
 
     catalog = session.catalog
     gone = with_dependents(catalog, (item for a in asked if (item := catalog.opclass_by_oid(a.oid))))

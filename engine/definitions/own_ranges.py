@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.catalog.type_names import array_name
-from engine.definitions.table.create import target_schema
+from engine.definitions.named_places import target_schema
 from engine.definitions.type_names import check_free, make_room
 from engine.definitions.types import new_type
 from engine.session.plans.plan import Plan

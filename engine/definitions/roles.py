@@ -27,6 +27,7 @@ from engine.definitions.foreign_parts import owned_by, words
 from engine.definitions.needs.members import changed_members, refuse_predefined, refuse_reserved_role
 from engine.definitions.table.policies import role_targets
 from engine.definitions.table.statistics_parts import statistics_owned_by, statistics_words
+from engine.session.catalog.names import shown_name
 from engine.session.large_objects import statements as large_objects
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
@@ -40,7 +41,7 @@ from pgwire.auth.scram import (
 )
 from pgwire.give_way import opening, paced_iter, spaced
 from planner.base.errors import SqlError, not_supported
-from planner.catalog import AclDef, FunctionDef, RelationDef, RoleDef
+from planner.catalog import AclDef, FunctionDef, RoleDef
 from planner.catalog.parameters import PG_PARAMETER_ACL
 from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.catalog.rights import grantable_columns, languages
@@ -379,15 +380,3 @@ def _granted_on(session: Session, acl: AclDef) -> str:
         return words(session, foreign)
     database = session.catalog.database_by_oid(acl.object_oid)
     return f"database {quote_identifier(session.database if database is None else database.name)}"
-
-
-def shown_name(session: Session, relation: RelationDef) -> str:
-    """Return a relation's name as messages show it: qualified unless the search path finds it, quoted if need be."""
-    catalog = session.catalog
-    name = quote_identifier(relation.name)
-    qualified = f"{quote_identifier(relation.schema)}.{name}"
-    for schema in session.search_path:
-        found = catalog.relation(schema, relation.name)
-        if found is not None:
-            return name if found.oid == relation.oid else qualified
-    return qualified

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.graph import relations_naming
 from engine.catalog.storage.stored import Stored, key_of
+from engine.definitions.named_places import exists_already, target_schema
 from engine.definitions.table.keys import unused_name
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
@@ -40,8 +41,6 @@ async def create_sequence(
     session: Session, plan: Plan, statement: st.CreateSequence, params: tuple[Any, ...]
 ) -> Outcome:
     """CREATE SEQUENCE. Raises SqlError 42P07, 55000 (schema or owner of the owning table differ)."""
-    from engine.definitions.table.create import exists_already, target_schema
-
     schema, schema_oid = await target_schema(session, statement.schema, statement.persistence)
     if exists_already(session, schema, statement.name, statement.if_not_exists):
         return Command("CREATE SEQUENCE")

@@ -22,6 +22,9 @@ from engine.definitions.dropping.dependents import (
     kept_by_extension,
     still_needed,
 )
+from engine.definitions.dropping.drop import drop_relations
+from engine.definitions.dropping.function_uses import drop_parts
+from engine.definitions.dropping.notices import notice_cascade
 from engine.definitions.named_places import alter_named, schema_oid
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome
@@ -258,9 +261,6 @@ async def drop_objects(
     session: Session, targets: Sequence[TextSearchDef], *, cascade: bool, quiet: bool = False
 ) -> None:
     """Drop configurations and dictionaries; with ``cascade`` also what needs them. Raises SqlError 2BP01."""
-    from engine.definitions.dropping.drop import drop_relations, notice_cascade
-    from engine.definitions.dropping.function_uses import drop_parts
-
     targets = [found for t in targets if (found := session.catalog.text_search_by_oid(t.oid)) is not None]
     if not targets:
         return

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.base.rows import ReadyRows
 from engine.changes.writes.returning import make_env
+from engine.definitions.named_places import exists_already
 from engine.definitions.needs.privileges import check as check_privileges
-from engine.definitions.table import create as ddl
 from engine.executors.index.state import value_of
 from engine.plans.query import context
 from engine.programs.plpgsql.routine import run_do
@@ -61,7 +61,7 @@ async def execute(
     made = statement.into
     if made is not None:
         schema = session.temp_schema if statement.schema == "pg_temp" else statement.schema
-        if ddl.exists_already(session, schema, made.relation.name, made.if_not_exists):
+        if exists_already(session, schema, made.relation.name, made.if_not_exists):
             return Command(plan.bound.tag)
     inner, values = session.connection.prepared.to_execute(plan, statement, params)
     return await session.db.ports.run_statement(session, inner, values)

@@ -36,6 +36,7 @@ from engine.changes.writes.by_key import change_alone, change_by_key
 from engine.changes.writes.dml import changed_by, made_openly, outcome, tables_to_lock, target_of
 from engine.changes.writes.in_turn import computed_in_turn, each_row, in_turn
 from engine.changes.writes.many import Gathered, Pieces, change_many, few_or_more
+from engine.changes.writes.partitioned_changes import delete_routed, update_routed
 from engine.changes.writes.returning import make_env, returning_of
 from engine.changes.writes.row_checks import RowChecks
 from engine.changes.writes.shape import OF_ROWS, TableShape
@@ -313,8 +314,6 @@ async def _change_in_turn(session: Session, change: ChangePlan, result: Result, 
 async def run_update(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
     """Run an UPDATE."""
     if _is_routed(session, statement):
-        from engine.changes.writes.partitioned_changes import update_routed
-
         return await update_routed(session, plan, statement, params)
     change = _change_plan(session, plan, statement)
     if _known(session, change):
@@ -372,8 +371,6 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
 async def run_delete(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
     """Run a DELETE."""
     if _is_routed(session, statement):
-        from engine.changes.writes.partitioned_changes import delete_routed
-
         return await delete_routed(session, plan, statement, params)
     change = _change_plan(session, plan, statement)
     if _known(session, change):

@@ -14,12 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 from engine.base.eager import settle
-from engine.catalog.graph import naming
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import (
     PG_CLASS_OID,
-    CommentDef,
     StoredKey,
     key_of,
     row_array_oid,
@@ -29,14 +27,17 @@ from engine.changes.triggers.firing import firing_of
 from engine.definitions import constraints as define
 from engine.definitions import functions as depends
 from engine.definitions.dropping.dependency_walk import Address, lines, told_with
-from engine.definitions.dropping.dependents import Dependency, client_and_log, in_report_order, still_needed
+from engine.definitions.dropping.dependents import Dependency, in_report_order, still_needed
+from engine.definitions.dropping.notices import kept_about, notice_cascade
+from engine.definitions.namings import Namings
 from engine.definitions.needs import sourced
-from engine.definitions.roles import shown_name
 from engine.definitions.sequences import check_droppable, drawing_columns, restart_owned
 from engine.definitions.table.keys import building_indexes
 from engine.definitions.table.policies import drop_policies, policies_over, policy_words
+from engine.definitions.table.statistics_parts import drop_statistics_in
+from engine.definitions.table.trigger_dependencies import triggers_from
 from engine.definitions.table.truncated import refuse_referenced, truncated
-from engine.session.catalog.names import resolve, schema_called
+from engine.session.catalog.names import described, resolve, schema_called
 from engine.session.catalog.wants import views_over
 from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan
@@ -46,7 +47,7 @@ from pgwire.give_way import between, give_way, opening, openly, spaced
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind.define.table.index import without_indexes
-from planner.catalog import AclDef, ColumnDef, ConstraintDef, RelationDef
+from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.relation_kinds import BY_QUERY, RELATION_KINDS, ROW_TYPED
 from planner.partitions.bounds import ancestors, descendants
@@ -54,11 +55,6 @@ from txn.api import Transaction
 from txn.base.types import ShardId
 
 Params = tuple[Any, ...]
-
-
-def described(session: Session, relation: RelationDef) -> str:
-    """Return a relation with what it is, as errors and notices name it."""
-    return f"{RELATION_KINDS[relation.kind].word} {shown_name(session, relation)}"
 
 
 def table_of(session: Session, oid: int) -> RelationDef:
@@ -279,15 +275,6 @@ def tell(
     notice_cascade(session, [one.what for one in told])
 
 
-def notice_cascade(session: Session, gone: Sequence[str]) -> None:
-    """Tell what CASCADE drops besides what was named."""
-    if len(gone) == 1:
-        session.notice(f"drop cascades to {gone[0]}")
-    elif gone:
-        detail, log_detail = client_and_log([f"drop cascades to {what}" for what in spaced(gone)])
-        session.notice(f"drop cascades to {len(gone)} other objects", detail=detail, log_detail=log_detail)
-
-
 def part_oids(relation: RelationDef) -> set[int]:
     """Return the oids of a relation's constraints, indexes, triggers, policies and extended statistics."""
     oids = {constraint.oid for constraint in relation.constraints} | {index.oid for index in relation.indexes}
@@ -310,8 +297,6 @@ async def drop_relations(
     when nothing reads them any more.
     """
     from engine.definitions.dropping.function_uses import drop_naming, links_to_relations
-    from engine.definitions.namings import Namings
-    from engine.definitions.table.trigger_dependencies import triggers_from
     from engine.definitions.triggers import drop_triggers  # they look for tables here
     from engine.definitions.types import (  # they drop columns and views
         drop_uses_of_rows,
@@ -410,11 +395,6 @@ async def drop_relations(
     await depends.forget_functions(session, functions)
 
 
-def kept_about(catalog: CatalogSnapshot, oids: set[int]) -> list[StoredKey]:
-    """Return the keys of comments on objects, and of rights to them."""
-    return [key_of(item) for item in naming(catalog, oids) if isinstance(item, CommentDef | AclDef)]
-
-
 async def drop_rows(catalog: CatalogSnapshot, txn: Transaction, relation: RelationDef) -> None:
     """Drop what is stored of a relation, if anything is; of one that cannot be read it is not known."""
     if not relation.stored:
@@ -442,7 +422,6 @@ async def _tell_parents(session: Session, gone: Iterable[RelationDef]) -> None:
 
 async def drop_temporary(session: Session) -> None:
     """Drop all that is in the session's temporary schema, and what hangs on it (DISCARD TEMP, end of session)."""
-    from engine.definitions.table.statistics_parts import drop_statistics_in
     from engine.definitions.types import drop_types
 
     mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]

@@ -23,7 +23,9 @@ from engine.definitions.conversions import drop_conversions
 from engine.definitions.dropping.dependency_walk import Address, lines
 from engine.definitions.dropping.dependency_walk import told as told_with
 from engine.definitions.dropping.dependents import still_needed
-from engine.definitions.dropping.drop import drop_relations, kept_about, notice_cascade
+from engine.definitions.dropping.drop import drop_relations
+from engine.definitions.dropping.function_uses import drop_parts
+from engine.definitions.dropping.notices import kept_about, notice_cascade
 from engine.definitions.extensions import forget_extensions, in_schema
 from engine.definitions.opclasses import drop_objects as drop_opclasses
 from engine.definitions.table.statistics_parts import drop_statistics_in
@@ -102,8 +104,6 @@ _oid_of: Final = attrgetter("oid")
 
 
 async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool) -> None:
-    from engine.definitions.dropping.function_uses import drop_parts  # which drops columns
-
     catalog = session.catalog
     oids = {schema.oid for schema in schemas}
     found = openly(_held_by, catalog, {schema.name for schema in schemas}, oids)

@@ -19,9 +19,12 @@ from engine.catalog.graph import is_named
 from engine.catalog.row_parts import holds
 from engine.catalog.state import CatalogSnapshot
 from engine.definitions.dropping.dependents import Dependency
+from engine.definitions.dropping.drop import drop_relations
 from engine.definitions.dropping.uses import Use, dependency, drop_use
 from engine.definitions.field_names import mentions
+from engine.definitions.functions import drop_functions
 from engine.definitions.table.row_readers import reading
+from engine.definitions.types import drop_domain_checks
 from engine.session.session import Session
 from pgwire.give_way import give_way, openly
 from planner.base.errors import SqlError
@@ -58,8 +61,6 @@ class FieldUses:
 
     async def drop_parts(self, session: Session) -> None:
         """Drop what selects the field in tables and domains, as far as it is still there."""
-        from engine.definitions.types import drop_domain_checks  # it drops columns
-
         for use in self.parts:
             if session.catalog.relation_by_oid(use.relation.oid) is not None:
                 await drop_use(session, use)
@@ -67,9 +68,6 @@ class FieldUses:
 
     async def drop(self, session: Session) -> None:
         """Drop all of it, with what hangs on it, as far as it is still there."""
-        from engine.definitions.dropping.drop import drop_relations
-        from engine.definitions.functions import drop_functions
-
         await drop_functions(session, self.functions, cascade=True, quiet=True)
         await self.drop_parts(session)
         views = [view for view in self.views if session.catalog.relation_by_oid(view.oid) is not None]

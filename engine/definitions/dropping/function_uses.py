@@ -25,13 +25,14 @@ from engine.catalog.graph import relations_naming, types_naming
 from engine.catalog.state import CatalogSnapshot
 from engine.changes.writes.shape import TableShape
 from engine.definitions.dropping.dependents import Dependency
-from engine.definitions.dropping.drop import described, view_dependents
+from engine.definitions.dropping.drop import view_dependents
 from engine.definitions.dropping.uses import Use, dependency, drop_use, uses_of
 from engine.definitions.namings import Namings, check_dependencies
 from engine.definitions.table.alter_columns import views_that_break, without_columns
 from engine.definitions.table.rewrite import rewrite_rows
 from engine.definitions.types import drop_types, type_dependencies, type_words
 from engine.session.acting import acting_as
+from engine.session.catalog.names import described
 from engine.session.session import Session
 from pgwire.give_way import give_way, opening, openly, paced_iter
 from planner.base.errors import SqlError

@@ -33,8 +33,9 @@ from engine.definitions.collations import drop_collations
 from engine.definitions.conversions import drop_conversions
 from engine.definitions.dropping.dependency_walk import Address, lines, told_with
 from engine.definitions.dropping.dependents import still_needed
-from engine.definitions.dropping.drop import drop_relations, notice_cascade
+from engine.definitions.dropping.drop import drop_relations
 from engine.definitions.dropping.extension_uses import dictionaries_of
+from engine.definitions.dropping.notices import notice_cascade
 from engine.definitions.foreign import drop_objects
 from engine.definitions.foreign_parts import tables_below
 from engine.definitions.grant import revoked_by_user

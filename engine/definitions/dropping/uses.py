@@ -17,7 +17,6 @@ from engine.catalog.graph import relations_naming
 from engine.definitions.dropping.dependents import Dependency
 from engine.definitions.dropping.drop import (
     default_words,
-    described,
     drop_defaults,
     drop_relations,
     replace_table,
@@ -28,6 +27,7 @@ from engine.definitions.table.policies import drop_policies, policy_words
 from engine.definitions.table.statistics_parts import drop_statistics_of, statistics_words
 from engine.definitions.table.trigger_dependencies import trigger_words
 from engine.definitions.triggers import drop_triggers, trigger_of
+from engine.session.catalog.names import described
 from engine.session.session import Session
 from pgwire.give_way import opening, paced
 from planner import statements as st

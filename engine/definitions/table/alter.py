@@ -16,11 +16,13 @@ from engine.catalog.storage.stored import PG_CLASS_OID, Stored
 from engine.changes.constraints.exclusion import check_whole
 from engine.changes.constraints.setwise import check_table
 from engine.definitions import constraints as define
+from engine.definitions import functions
 from engine.definitions.dropping.dependents import still_needed
-from engine.definitions.dropping.drop import described, drop_relations, notice_cascade, table_of
+from engine.definitions.dropping.drop import drop_relations, table_of
+from engine.definitions.dropping.notices import notice_cascade
 from engine.definitions.foreign_parts import with_options
-from engine.definitions.roles import shown_name
 from engine.definitions.sequences import add_identity, drop_identity, set_identity
+from engine.definitions.stored_queries import rebase_queries
 from engine.definitions.table.alter_columns import (
     add_column,
     alter_types,
@@ -48,6 +50,7 @@ from engine.definitions.table.temporary import refuse_temporary_move
 from engine.definitions.table.trigger_dependencies import trigger_words
 from engine.definitions.table.tuning import tune
 from engine.definitions.triggers import enable_triggers
+from engine.session.catalog.names import described, shown_name
 from engine.session.in_use import refuse_change
 from engine.session.named_roles import named_role
 from engine.session.plans.plan import Plan
@@ -479,8 +482,6 @@ async def _drop_views_on(
     without = tuple(c for c in relation.constraints if c.oid != constraint.oid)
     indexes = tuple(i for i in relation.indexes if i.oid != constraint.index_oid)
     views = views_that_break(session, relation, replace(relation, constraints=without, indexes=indexes))
-    from engine.definitions import functions
-
     called = openly(_relying_functions, session, relation, constraint)
     names = [described(session, view) for view in views]
     names += [functions.words_of(session, function.oid) for function in called]
@@ -511,8 +512,6 @@ def _relying_functions(
 
 async def _set_schema(session: Session, relation: RelationDef, name: str) -> None:
     """SET SCHEMA: the relation with its indexes moves; views that read it name it anew."""
-    from engine.definitions.stored_queries import rebase_queries
-
     schema = session.catalog.schema(name)
     if schema is None and name != "pg_temp":
         raise SqlError("3F000", f'schema "{name}" does not exist')

@@ -21,13 +21,8 @@ from engine.definitions import constraints as define
 from engine.definitions import functions
 from engine.definitions.dropping.dependency_walk import Address, lines, told_with
 from engine.definitions.dropping.dependents import Dependency, in_report_order, still_needed
-from engine.definitions.dropping.drop import (
-    described,
-    drop_defaults,
-    drop_relations,
-    notice_cascade,
-    table_of,
-)
+from engine.definitions.dropping.drop import drop_defaults, drop_relations, table_of
+from engine.definitions.dropping.notices import notice_cascade
 from engine.definitions.roles import function_words
 from engine.definitions.sequences import drawing_columns, owned_by, retype_identity, with_sequences
 from engine.definitions.stored_queries import rebase_queries
@@ -55,6 +50,7 @@ from engine.definitions.table.trigger_dependencies import (
     without_triggers,
 )
 from engine.plans.query import context
+from engine.session.catalog.names import described
 from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan
 from pgwire.give_way import opening, openly, paced_iter

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from engine.definitions import constraints as define
 from engine.definitions.dropping.dependents import Dependency
-from engine.definitions.dropping.drop import described, drawing_dependency, view_dependencies, view_dependents
+from engine.definitions.dropping.drop import drawing_dependency, view_dependencies, view_dependents
 from engine.definitions.roles import function_words
 from engine.definitions.table.policies import policies_on, policy_words
 from engine.definitions.table.trigger_dependencies import columns_of, trigger_words
+from engine.session.catalog.names import described
 from planner.catalog import ColumnDef, ConstraintDef, FunctionDef, RelationDef
 from planner.catalog.trigger import TriggerDef
 

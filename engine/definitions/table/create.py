@@ -17,7 +17,6 @@ from engine.base.executor import ExecContext, Result
 from engine.base.rows import ReadyRows
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.storage.fences import refusal
 from engine.catalog.storage.stored import PG_LARGEOBJECT_OID, PG_NAMESPACE_OID, CommentDef, Stored, key_of
 from engine.changes.bulk.changes import BULK_ROWS
 from engine.changes.bulk.spark_load import load_on_spark
@@ -27,6 +26,7 @@ from engine.definitions import constraints as define
 from engine.definitions.comment_copies import copied_comments
 from engine.definitions.dropping.drop import replace_table, table_of
 from engine.definitions.foreign_parts import check_table_options
+from engine.definitions.named_places import exists_already, refuse_type_name, target_schema
 from engine.definitions.needs.privileges import check as check_privileges
 from engine.definitions.sequences import with_sequences
 from engine.definitions.stored_queries import rebase_queries
@@ -76,57 +76,6 @@ from txn.base.types import Row, ShardId
 
 Params = tuple[Any, ...]
 OIDS_PER_RELATION = 3
-
-
-def _schema_oid(session: Session, name: str) -> int:
-    schema = session.catalog.schema(name)
-    if schema is None:
-        raise SqlError("3F000", f'schema "{name}" does not exist')
-    if name in ("pg_catalog", "information_schema"):
-        raise SqlError(
-            "42501",
-            f"permission denied to create in schema {name}",
-            detail="System catalog modifications are currently disallowed.",
-        )
-    fence = session.catalog.fenced.get(schema.oid)
-    if fence is not None:
-        raise refusal(fence)
-    return schema.oid
-
-
-async def target_schema(session: Session, name: str, persistence: str) -> tuple[str, int]:
-    """Return the schema to create in; the session's temporary one is made at first use."""
-    if persistence != "t":
-        return name, _schema_oid(session, name)
-    name = session.temp_schema
-    session.has_temporaries = True
-    schema = session.catalog.schema(name)
-    if schema is None:
-        schema = SchemaDef(oid=session.db.allocate_oids(1), name=name)
-        await session.view.change([schema])
-    return name, schema.oid
-
-
-def refuse_type_name(session: Session, schema: str, name: str) -> None:
-    """Raise SqlError 42710 for a relation that would be called as a type is: it has a row type of its own name."""
-    if session.catalog.type_oid(schema, name) is not None:
-        raise SqlError(
-            "42710",
-            f'type "{name}" already exists',
-            hint="A relation has an associated type of the same name, so you must use a name that doesn't conflict "
-            "with any existing type.",
-        )
-
-
-def exists_already(session: Session, schema: str, name: str, if_not_exists: bool) -> bool:
-    """Tell whether to skip a CREATE; 42P07 when the name is taken and nothing was said."""
-    if session.catalog.relation(schema, name) is None:
-        refuse_type_name(session, schema, name)
-        return False
-    if not if_not_exists:
-        raise SqlError("42P07", f'relation "{name}" already exists')
-    session.notice(f'relation "{name}" already exists, skipping', sqlstate="42P07")
-    return True
 
 
 # --- CREATE -------------------------------------------------------------------------------------

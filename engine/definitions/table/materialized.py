@@ -32,7 +32,8 @@ from engine.changes.bulk.changes import delete_ids
 from engine.changes.writes.dml import tables_to_lock
 from engine.changes.writes.shape import row_record, whole_rows
 from engine.definitions.dropping.drop import table_of
-from engine.definitions.table.create import OIDS_PER_RELATION, exists_already, fill_from, target_schema
+from engine.definitions.named_places import exists_already, target_schema
+from engine.definitions.table.create import OIDS_PER_RELATION, fill_from
 from engine.definitions.table.keys import building_indexes
 from engine.definitions.table.rewrite import FewOrMore
 from engine.definitions.type_names import make_room

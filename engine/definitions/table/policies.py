@@ -21,6 +21,7 @@ from engine.catalog.policy_columns import columns_of
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_POLICY_OID, Stored, StoredKey
 from engine.definitions.table.row_readers import Reads
+from engine.session.catalog.names import described
 from engine.session.named_roles import named_roles
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome
@@ -132,8 +133,6 @@ def _roles(session: Session, roles: Sequence[st.PolicyRole]) -> tuple[int, ...]:
 
 def policy_words(session: Session, policy: PolicyDef, table: RelationDef) -> str:
     """Return how messages call a policy; unlike other names PostgreSQL never quotes its one."""
-    from engine.definitions.dropping.drop import described  # which drops policies
-
     return f"policy {policy.name} on {described(session, table)}"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.catalog.graph import relations_naming
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_CONSTRAINT_OID, PG_TRIGGER_OID, StoredKey
-from engine.definitions.dropping.drop import described
+from engine.session.catalog.names import described
 from planner.bind.define.table.generated import columns_used
 from planner.bind.define.trigger import stored_condition
 from planner.catalog import Catalog, RelationDef

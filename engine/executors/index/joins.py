@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 
 from engine.executors.index.keyed import KeySet, KeyTable
-from engine.executors.index.nodes import Filter, Node, OneRow, records_among
+from engine.executors.index.nodes import Filter, Node, OneRow, projection, records_among
 from engine.executors.index.sources import Source
 from engine.executors.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.give_way import give_way, paced
@@ -227,8 +227,6 @@ def _itself(key: Any) -> Any:
 
 def _row_keys(exprs: Sequence[Expr], layout: Layout) -> Callable[[Any, Env], Any]:
     """Return a generator function from a batch to its list of keys (None where a column is NULL)."""
-    from engine.executors.index.nodes import projection
-
     keys = [hash_key(x.type.oid) for x in exprs]
     plain = all(k is None for k in keys)
     longs = [i for i, x in enumerate(exprs) if may_be_long(x.type.oid)]

@@ -16,8 +16,9 @@ from engine.base.stored_objects import beside
 from engine.catalog.physical import shard_spec
 from engine.catalog.storage.stored import key_of
 from engine.definitions.dropping.drop import drop_relations
+from engine.definitions.named_places import exists_already, target_schema
 from engine.definitions.needs.privileges import check as check_privileges
-from engine.definitions.table.create import exists_already, new_table, target_schema
+from engine.definitions.table.create import new_table
 from engine.definitions.table.keys import add_keys
 from engine.feeds.sources import kafka_topic, postgres_slot, rate
 from engine.feeds.sources import offsets as stored

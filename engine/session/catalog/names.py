@@ -1,10 +1,12 @@
-"""Relations as DROP names them: along the search path, pg_temp standing for the session's own schema."""
+"""Relations by name: as DROP names them, along the search path, and as messages show them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from planner.catalog import RelationDef
+from planner.catalog.relation_kinds import RELATION_KINDS
+from planner.deparse.expr import quote_identifier
 
 if TYPE_CHECKING:
     from engine.session.session import Session
@@ -28,3 +30,20 @@ def resolve(session: Session, schema: str, name: str) -> RelationDef | None:
         if found is not None:
             return found
     return None
+
+
+def shown_name(session: Session, relation: RelationDef) -> str:
+    """Return a relation's name as messages show it: qualified unless the search path finds it, quoted if need be."""
+    catalog = session.catalog
+    name = quote_identifier(relation.name)
+    qualified = f"{quote_identifier(relation.schema)}.{name}"
+    for schema in session.search_path:
+        found = catalog.relation(schema, relation.name)
+        if found is not None:
+            return name if found.oid == relation.oid else qualified
+    return qualified
+
+
+def described(session: Session, relation: RelationDef) -> str:
+    """Return a relation with what it is, as errors and notices name it."""
+    return f"{RELATION_KINDS[relation.kind].word} {shown_name(session, relation)}"
