@@ -9,7 +9,8 @@ from engine.catalog.row_parts import columns_holding
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_LARGEOBJECT_OID, StoredKey, key_of
 from engine.definitions.locks.forms import about, create, roles
-from engine.definitions.locks.of_relations import alter_table, rename
+from engine.definitions.locks.of_actions import alter_table
+from engine.definitions.locks.of_relations import rename
 from engine.session.catalog.wants import ROLE_NAME, WHOLE, Wants, role_name_key
 from pgwire.give_way import paced
 from planner import statements as st

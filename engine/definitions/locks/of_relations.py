@@ -16,7 +16,7 @@ from planner import statements as st
 from planner.bind.define.table.options import TIMELINE
 from planner.catalog import FunctionDef, TextSearchDef, TypeDef
 from planner.catalog.opclasses import OpclassDef
-from planner.partitions.bounds import ancestors, descendants
+from planner.partitions.bounds import descendants
 from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
@@ -93,68 +93,6 @@ def create_index(wants: Wants, _session: Session, statement: st.CreateIndex) -> 
         wants.type(column.type.oid)
         wants.text(column.default_sql)
     wants.text(*statement.expressions, statement.where_sql)
-
-
-def alter_table(wants: Wants, session: Session, statement: st.AlterTable) -> None:
-    """Change the table, its partitions, and what each action reaches besides."""
-    catalog = session.catalog
-    rows = not all(isinstance(action, st.ValidateConstraint) for action in statement.actions)
-    table = wants.relation(statement.table, rows=rows)
-    if table is None:
-        return
-    wants.tree(table.oid, rows=rows)
-    for action in paced(statement.actions, 1):
-        match action:
-            case st.AttachPartition() | st.DetachPartition():
-                wants.parent(table.oid)
-                wants.referring(action.partition)
-                wants.relation(action.partition)
-                wants.tree(action.partition)
-                partition = catalog.relation_by_oid(action.partition)
-                wants.referenced(() if partition is None else partition.constraints)
-            case st.AttachIndex():
-                wants.relation(action.index)
-                for above in ancestors(table, catalog):
-                    wants.relation(above.oid)
-            case st.AddColumn():
-                wants.columns([action.column])
-                wants.text(*(check.sql for check in action.checks))
-                wants.foreign_keys(action.foreign_keys)
-            case st.AddCheck():
-                wants.text(action.check.sql)
-            case st.SetDefault():
-                wants.text(action.default_sql)
-            case st.AddForeignKey():
-                wants.foreign_keys([action.key])
-            case st.AlterConstraint() | st.DropConstraint():
-                constraints = [c for c in table.constraints if c.name == action.name]
-                wants.referenced(constraints)
-                if any(c.kind in "pu" for c in constraints):
-                    wants.referring(table.oid)
-            case st.DropColumn():
-                wants.referenced(table.foreign_keys)
-                wants.views([table.oid], exclusive=action.cascade)
-                if action.cascade:
-                    wants.referring(table.oid)
-                sequences(wants, catalog, table)
-            case st.AlterColumnTypes():
-                for column in action.columns:
-                    wants.type(column.type.oid)
-                    wants.text(column.default_sql)
-                wants.referenced(table.foreign_keys)
-                wants.referring(table.oid)
-                wants.views([table.oid], exclusive=False, deep=False)
-            case st.SetIdentity() | st.DropIdentity() | st.AlterOwner() | st.SetPersistence():
-                sequences(wants, catalog, table)
-            case st.SetSchema():
-                wants.schema(action.schema)
-                names = [table.name, *(index.name for index in table.indexes)]
-                names += [sequence.name for sequence in catalog.sequences_of(table.oid)]
-                for name in names:
-                    wants.name(action.schema, name)
-                    wants.name(table.schema, name)
-                sequences(wants, catalog, table)
-                wants.views([table.oid], exclusive=True, deep=False)
 
 
 def rename(wants: Wants, session: Session, statement: st.Rename) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from engine.definitions import sequences
 from engine.definitions.dropping import drop
-from engine.definitions.locks import of_objects, of_relations
+from engine.definitions.locks import of_actions, of_objects, of_relations
 from engine.definitions.needs.rights import ACCESS, Asked, Asks, its_table
 from engine.definitions.table import create as relations
 from engine.definitions.table import materialized
@@ -27,7 +27,7 @@ SPECS: Final[tuple[StatementSpec, ...]] = (
         st.AlterTable,
         relations.alter_table,
         Asks(Asked.alter_table, "alter", its_table),
-        of_relations.alter_table,
+        of_actions.alter_table,
     ),
     definition(
         st.CreateIndex,
