@@ -64,6 +64,7 @@ class Reader:
     function_name: FunctionName = stored_function
     catalog: Catalog | None = None  # which has the users' functions that definitions call
     class_name: Callable[[int], str] | None = None  # of users' operator classes, by oid
+    schema_name: Callable[[str], str] = quote_identifier
 
 
 STORED_READER = Reader()
@@ -301,7 +302,7 @@ def index_definition(
         items.append(item)
     name = quote_identifier(table.name)
     if not pretty or qualify(table.schema, table.name):
-        name = f"{quote_identifier(table.schema)}.{name}"
+        name = f"{reader.schema_name(table.schema)}.{name}"
     only = "ONLY " if table.kind == "p" else ""
     text = (
         f"CREATE {'UNIQUE ' if index.unique else ''}INDEX {quote_identifier(index.name)} ON {only}{name} "

@@ -12,6 +12,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pgwire.codecs.invalid import quoting
@@ -38,7 +39,13 @@ from planner.deparse.expr import depends_on_styles
 from planner.facts import FLOAT8, ProcFact, facts, rows
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
-from planner.functions.system.names import opclass_is_visible, qualifier, relation_visible, type_name
+from planner.functions.system.names import (
+    opclass_is_visible,
+    qualifier,
+    relation_visible,
+    shown_schema,
+    type_name,
+)
 from planner.functions.values.reg import find_relation, quote_ident
 from planner.information.named_constants import as_literals_are, for_reader, names_for_reader
 from planner.parse import parse_expression
@@ -126,7 +133,8 @@ def shown_settings(session: EvalSession) -> CodecSettings:
 def reader_of(session: EvalSession) -> Reader:
     """Return the session as the reader of definitions."""
     return Reader(
-        shown_settings(session), type_namer(session), function_namer(session), session.catalog, opclass_namer(session)
+        shown_settings(session), type_namer(session), function_namer(session), session.catalog, opclass_namer(session),
+        partial(shown_schema, session),
     )  # fmt: skip
 
 
@@ -370,7 +378,8 @@ def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str |
     # which names need their schema depends on the search path and on the names there are; lists of columns follow what is read
     found = [session.catalog.relation_by_oid(oid) for oid in view.depends_on]
     versions = tuple([0 if one is None else one.version for one in found])
-    key = (view.oid, view.view_sql, pretty, versions, *reading(session))
+    names = tuple([column.name for column in view.columns])
+    key = (view.oid, view.view_sql, names, pretty, versions, *reading(session))
     text = _TEXTS.get(key)
     if text is None:
         context = stored_context(session.catalog, view.view_sql, view.view_path)
@@ -380,7 +389,6 @@ def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str |
             return (
                 view.view_sql + ";"
             )  # as it was stored: who asks for many views, like pg_dump, gets the others
-        names = [column.name for column in view.columns]
         shown = deparse_query(
             query, pretty=pretty, settings=shown_settings(session), qualify=qualifier(session),
             type_name=type_namer(session), function_name=function_namer(session), names=names, taken=_RULE_NAMES,
@@ -422,7 +430,7 @@ def rule_definition(session: EvalSession, oid: int, pretty: bool = False) -> str
         return None
     name = quote_ident(view.name)
     if not pretty or not relation_visible(session, view):
-        name = f"{quote_ident(view.schema)}.{name}"
+        name = f"{shown_schema(session, view.schema)}.{name}"
     return f'CREATE RULE "_RETURN" AS\n    ON SELECT TO {name} DO INSTEAD {text}'
 
 

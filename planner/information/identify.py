@@ -24,7 +24,7 @@ from planner.catalog.relation_kinds import DESCRIBED
 from planner.facts import BIT, INTERVAL, NUMERIC, REGCONFIG, REGDICTIONARY, facts, rows
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
-from planner.functions.system.names import other_type_name
+from planner.functions.system.names import other_type_name, shown_schema
 from planner.functions.system.server import record_of
 from planner.functions.values.reg import quote_ident
 from planner.indexing.opclass_extensions import extension_classes
@@ -114,32 +114,37 @@ def _relation(session: Any, oid: int, number: int) -> Identity | str:
         column = next((c for c in relation.live if c.attnum == relation.numbered(number)), None)
         if column is None:
             return kind
-        return replace(_of_relation(relation, kind), **_column(relation, column.name))
-    return _of_relation(relation, kind)
+        return replace(_of_relation(session, relation, kind), **_column(session, relation, column.name))
+    return _of_relation(session, relation, kind)
 
 
-def _of_relation(relation: RelationDef, kind: str) -> Identity:
+def _of_relation(session: Any, relation: RelationDef, kind: str) -> Identity:
     names = (relation.schema, relation.name)
     return Identity(
-        kind, _dotted(*names), names, (), quote_ident(relation.schema), quote_ident(relation.name)
+        kind, _shown(session, *names), names, (), quote_ident(relation.schema), quote_ident(relation.name)
     )
 
 
-def _column(relation: RelationDef, name: str) -> dict[str, Any]:
+def _shown(session: Any, schema: str, *names: str) -> str:
+    """Return a name behind that of its schema, which is pg_temp for the session's own."""
+    return f"{shown_schema(session, schema)}.{_dotted(*names)}"
+
+
+def _column(session: Any, relation: RelationDef, name: str) -> dict[str, Any]:
     names = (relation.schema, relation.name, name)
-    return {"identity": _dotted(*names), "names": names}
+    return {"identity": _shown(session, *names), "names": names}
 
 
-def _on(kind: str, relation: RelationDef, name: str, schema: str | None = None) -> Identity:
+def _on(session: Any, kind: str, relation: RelationDef, name: str, schema: str | None = None) -> Identity:
     where = (relation.schema, relation.name)
-    return Identity(kind, f"{quote_ident(name)} on {_dotted(*where)}", (*where, name), (), schema)
+    return Identity(kind, f"{quote_ident(name)} on {_shown(session, *where)}", (*where, name), (), schema)
 
 
 def _constraint(session: Any, oid: int) -> Identity | str:
     found = session.catalog.constraint_by_oid(oid)
     if found is not None:
         relation, constraint = found
-        return _on("table constraint", relation, constraint.name, quote_ident(relation.schema))
+        return _on(session, "table constraint", relation, constraint.name, quote_ident(relation.schema))
     of_domain = session.catalog.domain_constraint(oid)
     if of_domain is None:
         return "constraint"
@@ -155,24 +160,24 @@ def _rule(session: Any, oid: int) -> Identity | str:
     view = session.catalog.relation_by_oid(
         oid & 0x3FFF_FFFF
     )  # engine.catalog.relations.dependency_rows.rewrite_oid
-    return "rule" if view is None else _on("rule", view, "_RETURN")
+    return "rule" if view is None else _on(session, "rule", view, "_RETURN")
 
 
 def _trigger(session: Any, oid: int) -> Identity | str:
     found = session.catalog.trigger_by_oid(oid)
-    return "trigger" if found is None else _on("trigger", found[0], found[1].name)
+    return "trigger" if found is None else _on(session, "trigger", found[0], found[1].name)
 
 
 def _policy(session: Any, oid: int) -> Identity | str:
     found = session.catalog.policy_by_oid(oid)
-    return "policy" if found is None else _on("policy", found[0], found[1].name)
+    return "policy" if found is None else _on(session, "policy", found[0], found[1].name)
 
 
 def _default(session: Any, oid: int) -> Identity | str:
     found = default_column(session, oid)
     if found is None:
         return "default value"
-    of = _column(*found)
+    of = _column(session, *found)
     return Identity("default value", f"for {of['identity']}", of["names"])
 
 
@@ -320,7 +325,8 @@ def _statistics(session: Any, oid: int) -> Identity | str:
     schema = None if found is None else session.catalog.schema_by_oid(found[1].schema_oid)
     if found is None or schema is None:
         return "statistics object"
-    return _named("statistics object", found[1].name, schema.name)
+    made = _named("statistics object", found[1].name, schema.name)
+    return replace(made, identity=_shown(session, schema.name, found[1].name))
 
 
 def _global(kind: str, find: Callable[[Any, int], Any], session: Any, oid: int) -> Identity | str:

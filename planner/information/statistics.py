@@ -12,7 +12,7 @@ from planner.deparse import expression_in_definition
 from planner.deparse.expr import quote_identifier
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
-from planner.functions.system.names import qualifier
+from planner.functions.system.names import qualifier, shown_schema
 from planner.information.definitions import get_expr, reader_of
 from planner.information.named_constants import for_reader
 
@@ -67,10 +67,10 @@ def _definition(session: EvalSession, oid: int) -> str | None:
     parts = list(_parts(session, table, one))
     words = [word for word, letter in KINDS.items() if letter in one.kinds]
     kinds = f" ({', '.join(words)})" if len(parts) > 1 and len(words) < len(KINDS) else ""
-    name = f"{quote_identifier(_schema_name(session, one))}.{quote_identifier(one.name)}"
+    name = f"{shown_schema(session, _schema_name(session, one))}.{quote_identifier(one.name)}"
     of = quote_identifier(table.name)
     if qualifier(session)(table.schema, table.name):
-        of = f"{quote_identifier(table.schema)}.{of}"
+        of = f"{shown_schema(session, table.schema)}.{of}"
     return f"CREATE STATISTICS {name}{kinds} ON {', '.join(parts)} FROM {of}"
 
 

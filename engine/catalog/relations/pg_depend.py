@@ -38,6 +38,7 @@ from planner.bind.stored import bind_check, stored_context
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.catalog.named_oids import relations_in_text
 from planner.catalog.relation_kinds import BY_QUERY
+from planner.partitions.bounds import key_exprs
 
 if TYPE_CHECKING:
     from engine.catalog.reading import Reading
@@ -86,9 +87,8 @@ def pg_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
                 yield depends(PG_ATTRDEF_OID, default, PG_CLASS_OID, item.oid, "n", ref_sub=attnum)
             for oid in relations_of_default(column):
                 yield depends(PG_ATTRDEF_OID, default, PG_CLASS_OID, oid, "n")
-    for attnum in item.partition_key.attnums if item.partition_key is not None else ():
-        if attnum:
-            yield depends(PG_CLASS_OID, item.oid, PG_CLASS_OID, item.oid, "i", sub=attnum)
+    for attnum in _columns_of_key(session, item):
+        yield depends(PG_CLASS_OID, item.oid, PG_CLASS_OID, item.oid, "i", sub=attnum)
     if item.server:
         yield depends(PG_CLASS_OID, item.oid, PG_FOREIGN_SERVER_OID, item.server, "n")
     if item.partition_of:
@@ -117,6 +117,17 @@ def _columns_of_index(session: Reading, table: RelationDef, index: IndexDef) -> 
     read = {a for key, text in zip(keys, index.expressions, strict=False) if text for a in columns_used(key)}
     tested = set[int]() if where is None else set(columns_used(where))
     return [{a for a in part if a > 0} for part in (read, tested)]
+
+
+def _columns_of_key(session: Reading, table: RelationDef) -> list[int]:
+    """Return the columns that the rows of a partitioned table are divided by, those in expressions, too."""
+    if table.partition_key is None:
+        return []
+    try:
+        keys = key_exprs(table, session.catalog)
+    except SqlError:
+        return sorted({attnum for attnum in table.partition_key.attnums if attnum})
+    return sorted({attnum for key in keys for attnum in columns_used(key) if attnum > 0})
 
 
 def _columns_of_generated(session: Reading, table: RelationDef, column: ColumnDef) -> set[int]:

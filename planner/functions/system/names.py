@@ -310,7 +310,7 @@ def serial_sequence(session: EvalSession, table: str, column: str) -> str | None
         raise SqlError("42703", f'column "{column}" of relation "{relation.name}" does not exist')
     for sequence in session.catalog.sequences_of(relation.oid):
         if sequence.sequence is not None and sequence.sequence.owner_attnum == found.attnum:
-            return f"{quote_ident(sequence.schema)}.{quote_ident(sequence.name)}"
+            return f"{shown_schema(session, sequence.schema)}.{quote_ident(sequence.name)}"
     return None
 
 

@@ -85,15 +85,7 @@ def refuse_for_partitions(
     if relation.kind != "p":
         return
     if kind in ("drop column", "alter column type"):
-        attnum = next((c.attnum for c in relation.live if c.name == action.name), 0)
-        used = {a for expr in key_exprs(relation, context.catalog) for a in columns_used(expr)}
-        if attnum in used:
-            verb = "drop" if kind == "drop column" else "alter"
-            raise SqlError(
-                "42P16",
-                f'cannot {verb} column "{action.name}" because it is part of the partition key of relation '
-                f'"{relation.name}"',
-            )
+        _refuse_keys(context, relation, action.name, "drop" if kind == "drop column" else "alter")
     if kind == "add constraint" and isinstance(action.definition, ast.Constraint):
         _constraint_of_partitioned(relation, action.definition, only=only)
     if not only or not context.catalog.partitions_of(relation.oid):
@@ -113,6 +105,21 @@ def refuse_for_partitions(
             raise SqlError("42P16", "constraint must be added to child tables too")
         if what == "primary key":
             _demand_not_null(context, relation, action.definition.columns)
+
+
+def _refuse_keys(context: BindContext, relation: RelationDef, name: str, verb: str) -> None:
+    """Raise SqlError 42P16 for a column that the key of a partitioned table, or of a partition below it, has."""
+    if relation.partition_key is None:
+        return
+    attnum = next((c.attnum for c in relation.live if c.name == name), 0)
+    if attnum in {a for expr in key_exprs(relation, context.catalog) for a in columns_used(expr)}:
+        raise SqlError(
+            "42P16",
+            f'cannot {verb} column "{name}" because it is part of the partition key of relation '
+            f'"{relation.name}"',
+        )
+    for partition in context.catalog.partitions_of(relation.oid):
+        _refuse_keys(context, partition, name, verb)
 
 
 def _of_one_alone(context: BindContext, relation: RelationDef, action: ast.AlterAction) -> None:

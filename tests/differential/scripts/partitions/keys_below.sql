@@ -1,0 +1,27 @@
+-- Columns that the key of a partition below has, in expressions, too: not dropped, not of another type, and told by pg_depend.
+create table p1 (a int, b text, c int) partition by list ((case when a is null then 1 end));
+create table p2 (a int, b text, c int) partition by range (c, (a + 1), lower(b));
+create table p3 partition of p1 default partition by range ((a + c), b);
+select c.relname, d.deptype, d.objsubid, d.refobjid::regclass, d.refobjsubid from pg_depend d join pg_class c on c.oid = d.objid where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass and c.relname like 'p_' order by 1,3,4,5,2;
+alter table p1 drop column a;
+alter table p2 drop column b;
+alter table p1 drop column c;
+alter table p1 drop column b;
+create table k1 (a int, b text, c int, d int, e int) partition by list (a);
+create table k3 partition of k1 default partition by range ((a + c), b);
+create table k4 partition of k3 default partition by range (e);
+alter table k1 drop column c;
+alter table k1 drop column b;
+alter table k1 drop column e;
+alter table k3 drop column e;
+alter table k1 drop column d, drop column e;
+alter table k1 drop column if exists b cascade;
+alter table k1 alter column c type bigint;
+alter table k1 alter column b type varchar(4);
+alter table k1 alter column e type bigint;
+alter table k3 alter column e type bigint;
+alter table k1 alter column d type bigint;
+alter table k1 rename column c to cc;
+alter table only k1 drop column d;
+alter table k1 drop column d;
+select pg_get_partkeydef('k3'::regclass), pg_get_partkeydef('k4'::regclass);
