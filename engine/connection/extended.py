@@ -36,7 +36,7 @@ from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import openly
 from planner.base.errors import SqlError
 from planner.base.large import LARGE_BYTES
-from planner.statements import Call, Transaction
+from planner.statements import Call, DeclareCursor, Transaction
 from txn.base.errors import Deadlock, WriteConflict
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def bind_portal(
 ) -> None:
     """Make a portal of a prepared statement and its parameter values; ``small``: of at most ``SMALL_BYTES``.
 
-    Raises SqlError 42P03, 08P01 (numbers that do not fit), 53400, 25P02, and what decoding a value raises.
+    Raises SqlError 42P03, 08P01 (numbers that do not fit), 53400, 25P02, what decoding a value raises, and what constants do (``Plan.fails``).
     """
     if conn.session.block.state is FAILED and (prepared.plan is None or not _runs_when_failed(prepared.plan)):
         raise SqlError("25P02", IN_FAILED_BLOCK)
@@ -88,7 +88,11 @@ def bind_portal(
         old.close()
         if old.param_bytes:
             conn.count_portals()
-    columns = plan.columns if plan is not None else None
+    columns = None
+    if plan is not None:
+        columns = plan.columns
+        if plan.fails is not None and not isinstance(plan.bound.statement, DeclareCursor):
+            raise plan.fails.copy()
     width = 0 if columns is None else len(columns)
     if len(result_formats) > 1 and columns is not None and len(result_formats) != width:
         raise SqlError(

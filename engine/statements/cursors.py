@@ -56,6 +56,8 @@ async def declare(
     """DECLARE CURSOR. Raises SqlError 25P01 outside a block, 42P03."""
     if session.block.is_alone and not statement.hold:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
+    if plan.fails is not None:
+        raise plan.fails.copy()
     session.block.ensure_txn().next_statement()
     if plan.locking:
         await start_locking(session, plan)

@@ -235,6 +235,8 @@ async def run_explain(
     txn.next_statement()
     body = statement.body
     inner = openly(Plan, body, session.catalog)
+    if inner.fails is not None:
+        raise inner.fails.copy()
     if isinstance(body.statement, st.ExecutePrepared):
         check_privileges(session, inner)
         prepared, params = session.connection.prepared.to_execute(inner, body.statement, params)

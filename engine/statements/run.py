@@ -17,6 +17,7 @@ from engine.session.transaction import time_travel
 from engine.session.transaction.block_state import FAILED
 from engine.statements.registry import SPECS
 from planner.base.errors import SqlError
+from planner.statements import DeclareCursor
 
 if TYPE_CHECKING:
     from engine.session.session import Session
@@ -31,6 +32,8 @@ async def run(session: Session, plan: Plan, params: tuple[Any, ...]) -> Outcome:
     spec = SPECS[type(statement)]
     if session.block.state is FAILED and not spec.when_failed:
         raise SqlError("25P02", IN_FAILED_BLOCK)
+    if plan.fails is not None and not isinstance(statement, DeclareCursor):
+        raise plan.fails.copy()
     if spec.stands_for_another:
         return await spec.handler(session, plan, statement, params)
     as_of: time_travel.AsOfValue | None = None if spec.reads_elsewhere else plan.as_of

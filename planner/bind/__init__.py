@@ -16,7 +16,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from pgwire.codecs.settings import DEFAULT, CodecSettings
 from pgwire.give_way import give_way
@@ -40,7 +40,8 @@ from planner.catalog.rights import RESTRICTED
 from planner.conversion.collations import COLLATIONS, settled, without_collations
 from planner.partitions.bounds import descendants
 from planner.query.walk import walk
-from planner.rules.fold import fold
+from planner.rules.failing import failure
+from planner.rules.fold import fold, fold_and_tell
 from planner.rules.partitions import without_partitioned
 from planner.rules.plain import declared_types, told_columns, without_domains
 from planner.rules.stable import changes_settings, extract_stable
@@ -192,19 +193,32 @@ def _prepared(context: BindContext, bound: st.Statement) -> st.Statement:
     if "function" in context.flags:
         bound = _run_as(bound, lambda node: inline_calls(context, node))
     bound = _secured(context, bound)
-    if RESTRICTED in context.flags:
-        _run_as(bound, lambda node: _note_restricted(context, node))
     if COLLATIONS in context.flags and context.flags & {"function", "row security"}:
         bound = _run_as(bound, without_collations)  # of bodies and policies
     return bound
 
 
-def _note_restricted(context: BindContext, node: Any) -> Any:
-    """Note which built-in functions of those that not everybody may call are about to be called."""
+def _with_restricted(made: st.BoundStatement) -> st.BoundStatement:
+    """Return a statement that says which built-in functions, of those that not everybody may call, it is about to call.
+
+    These are asked for in what is left once it is folded: nobody asks who calls a strict function with NULL, as in PostgreSQL.
+    """
     from planner.bind.stored.runnable import restricted_calls
 
-    context.functions.update(restricted_calls(node))
-    return node
+    statement: Any = made.statement
+    found = set(made.functions)
+    if isinstance(statement, st.Explain):
+        body = _with_restricted(statement.body)
+        return replace(made, statement=replace(statement, body=body), functions=body.functions | found)
+
+    def note(node: Any) -> Any:
+        found.update(restricted_calls(node))
+        return node
+
+    _run_as(statement, note)
+    for value in made.stable:
+        note(value)
+    return replace(made, functions=frozenset(found))
 
 
 def _secured(context: BindContext, bound: st.Statement) -> st.Statement:
@@ -258,7 +272,8 @@ def envelope(
     )
     if not finish:
         return made
-    return divided(context, made if isinstance(bound, st.Explain) else _stable(made))
+    made = made if isinstance(bound, st.Explain) else _stable(made)
+    return divided(context, _with_restricted(made) if RESTRICTED in context.flags else made)
 
 
 def divided(context: BindContext, made: st.BoundStatement) -> st.BoundStatement:
@@ -324,6 +339,18 @@ def _plain(made: st.BoundStatement) -> st.BoundStatement:
     return made if plain is statement else replace(made, statement=plain)
 
 
+_PLANNED: Final = (
+    st.QueryStatement,
+    qt.Insert,
+    qt.Update,
+    qt.Delete,
+    qt.Merge,
+    st.WithChanges,
+    st.DeclareCursor,
+)
+"""What PostgreSQL surely plans when it runs, all of it."""
+
+
 def _stable(made: st.BoundStatement) -> st.BoundStatement:
     """Fold constants and move stable values out of the trees an executor runs, which have plain types."""
     made = _plain(made)
@@ -342,7 +369,9 @@ def _stable(made: st.BoundStatement) -> st.BoundStatement:
         made = replace(made, asked=statement) if lost else made
         return replace(made, statement=replace(statement, query=tree), stable=stable)
     if runs is Runs.WHOLE:
-        kept = fold(statement)
+        kept, met = fold_and_tell(statement)
+        if met and isinstance(statement, _PLANNED):
+            made = replace(made, fails=failure(kept))
         changed, stable = extract_stable(kept, count)
         if stable or changed is not statement:
             asked = statement if _falls_away(statement, kept) else None

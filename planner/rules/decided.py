@@ -17,8 +17,8 @@ from itertools import compress
 from operator import is_, not_
 from typing import Any, Final
 
+from pgwire.codecs.errors import DataError
 from pgwire.give_way import paced
-from planner.base.errors import SqlError
 from planner.evaluate import evaluate_constant
 from planner.facts import FLOAT8, RECORD, facts
 from planner.functions import load
@@ -45,7 +45,7 @@ from planner.query import (
     ScalarArrayOp,
 )
 from planner.query.walk import children
-from planner.rules.foldable import LEFT, computed, immutable_text
+from planner.rules.foldable import LEFT, Met, computed, immutable_text
 from planner.types import SqlType
 
 _FEW: Final = 100
@@ -232,7 +232,8 @@ def _evaluated(node: Expr, proc: int, operands: Sequence[Expr]) -> Expr:
 def _made(node: Expr, proc: int, values: Sequence[object]) -> Expr:
     try:
         value = computed(proc, values, lambda: evaluate_constant(node))
-    except SqlError:
+    except DataError:
+        Met.errors += 1
         return node  # it may stand behind a guard: raise when it is evaluated, if ever
     return node if value is LEFT else _constant(node, value)
 
@@ -254,8 +255,22 @@ def _via_text(node: CoerceViaIO) -> Expr:
         return node
     if node.arg.value is None:
         return _constant(node, None)
-    digits = FLOAT8 in (node.type.oid, node.arg.type.oid)  # how many of them, is a setting
-    return _made(node, 0, (node.arg.value,)) if immutable_text(node) and not digits else node
+    return _made(node, 0, (node.arg.value,)) if _text_is_fixed(node) else node
+
+
+def _text_is_fixed(node: CoerceViaIO) -> bool:
+    # how many digits a float8 has in a text, is a setting
+    return immutable_text(node) and FLOAT8 not in (node.type.oid, node.arg.type.oid)
+
+
+def error_of_text(node: CoerceViaIO) -> DataError | None:
+    """Return the error of a constant that cannot be read as another type, None where it can be or is not looked at ahead."""
+    if isinstance(node.arg, Const) and node.arg.value is not None and _text_is_fixed(node):
+        try:
+            computed(0, (node.arg.value,), lambda: evaluate_constant(node))
+        except DataError as error:
+            return error.with_traceback(None)
+    return None
 
 
 DECIDED: Final[dict[type, Callable[[Any], Expr]]] = {

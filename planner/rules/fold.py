@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.users.composite import pack_row, record_of
-from planner.facts import BIT, BPCHAR, INTERVAL, facts
+from planner.facts import BIT, BPCHAR, INTERVAL, RECORD, facts
 from planner.functions import load
 from planner.functions.values.casts import relabelled, typmod_cast
 from planner.query import (
@@ -44,8 +44,8 @@ from planner.query import (
 )
 from planner.query.rewrite import replace_children
 from planner.query.walk import walk
-from planner.rules.decided import DECIDED, condition
-from planner.rules.foldable import LEFT, MOST_PADDED, computed
+from planner.rules.decided import DECIDED, condition, error_of_text
+from planner.rules.foldable import LEFT, MOST_PADDED, Met, computed
 
 _T = TypeVar("_T")
 
@@ -54,6 +54,27 @@ def fold(node: _T) -> _T:
     """Return ``node`` (expression, query or statement) with constant calls replaced by their values."""
     folded: _T = _fold(node)
     return folded
+
+
+def fold_and_tell(node: _T) -> tuple[_T, bool]:
+    """Return what ``fold`` does, and whether a call may have been met that raises (``planner.rules.failing``)."""
+    before = Met.errors
+    folded = fold(node)
+    return folded, Met.errors != before
+
+
+def error_of(node: Any) -> DataError | None:
+    """Return the error of a call of constants that was left because it raises; None for all other nodes."""
+    if isinstance(node, FuncExpr | OpExpr):
+        constants = [arg for arg in node.args if isinstance(arg, Const)]
+        made = _call(node, constants) if len(constants) == len(node.args) else node
+    elif isinstance(node, CoerceTypmod) and isinstance(node.arg, Const):
+        made = _typmod(node, node.arg)
+    elif isinstance(node, CoerceViaIO):
+        return error_of_text(node)
+    else:
+        return None
+    return made if isinstance(made, DataError) else None
 
 
 def _fold(node: Any) -> Any:
@@ -121,7 +142,7 @@ def fold_node(node: Any) -> Any:
     if isinstance(node, FuncExpr | OpExpr):
         constants = [arg for arg in node.args if isinstance(arg, Const)]
         if len(constants) == len(node.args) or any(arg.value is None for arg in constants):
-            return _call(node, constants)
+            return _left(node, _call(node, constants))
     elif isinstance(node, RelabelType):
         if isinstance(node.arg, Const) and node.arg.type != node.type:
             value = relabelled(node.arg.value, node.arg.type.oid, node.type.oid)
@@ -142,12 +163,20 @@ def fold_node(node: Any) -> Any:
             return Const(type=node.type, value=None, span=node.span)
     elif isinstance(node, CoerceTypmod):
         if isinstance(node.arg, Const):
-            return _typmod(node, node.arg)
+            return _left(node, _typmod(node, node.arg))
     else:
         decide = DECIDED.get(type(node))
         if decide is not None:
             return decide(node)
     return node
+
+
+def _left(node: Expr, made: Expr | DataError) -> Expr:
+    """Return ``made``, or the node where that raises: it may stand behind a guard, and raises when it is evaluated, if ever."""
+    if isinstance(made, DataError):
+        Met.errors += 1
+        return node
+    return made
 
 
 def _field(node: FieldSelect) -> Expr:
@@ -173,9 +202,9 @@ def _raises(node: Any) -> bool:
     return False
 
 
-def _call(node: FuncExpr | OpExpr, constants: Sequence[Const]) -> Expr:
+def _call(node: FuncExpr | OpExpr, constants: Sequence[Const]) -> Expr | DataError:
     proc = facts().procs.get(node.proc)
-    if proc is None or proc.kind != "f" or proc.returns_set:
+    if proc is None or proc.kind != "f" or proc.returns_set or proc.result == RECORD:
         return node
     if isinstance(node, FuncExpr) and node.variadic:
         return node
@@ -193,14 +222,14 @@ def _call(node: FuncExpr | OpExpr, constants: Sequence[Const]) -> Expr:
     function = form
     try:
         value = computed(node.proc, values, lambda: function(*values))
-    except DataError:
-        return node  # it may stand behind a guard: raise when it is evaluated, if ever
+    except DataError as error:
+        return error.with_traceback(None)
     if value is LEFT:
         return node
     return Const(type=node.type, value=value, span=node.span)
 
 
-def _typmod(node: CoerceTypmod, arg: Const) -> Expr:
+def _typmod(node: CoerceTypmod, arg: Const) -> Expr | DataError:
     if arg.value is None:
         return Const(type=node.type, value=None, span=node.span)
 
@@ -208,6 +237,6 @@ def _typmod(node: CoerceTypmod, arg: Const) -> Expr:
         return node
     try:
         value = typmod_cast(node.type.oid, node.type.typmod, node.explicit)(arg.value)
-    except DataError:
-        return node
+    except DataError as error:
+        return error.with_traceback(None)
     return Const(type=node.type, value=value, span=node.span)

@@ -24,6 +24,13 @@ MOST_PADDED: Final = 10_000
 LEFT: Final = object()
 """Instead of a value: it is to be computed when the statement runs."""
 
+
+class Met:
+    """How often a call of constants has raised. Others may count beside: who sees a change looks closer."""
+
+    errors = 0
+
+
 _NEVER: Final = frozenset(
     [
         "repeat",

@@ -4,7 +4,7 @@
     SELECT x.a FROM (SELECT a, NULL           AS b FROM t) x
 
 PostgreSQL does the same (``remove_unused_subquery_outputs``), and it can be seen: a sub-select of two rows is an error (21000) only
-where its value is wanted. What stays, as there: what orders the sub-query or tells its rows apart, volatile functions, and those
+where its value is wanted. Of what EXISTS selects nothing is. What stays, as there: what orders the sub-query or tells its rows apart, volatile functions, and those
 that give rows. Columns keep their places and types, so nothing around changes.
 
 One pass from outside in. Of a query the WITH items come last, before them the ranges, both backwards, as only what is around and later
@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from planner.query import (
     WHOLE_ROW,
+    Aggregate,
     Const,
     Cte,
     CteRange,
@@ -30,6 +31,8 @@ from planner.query import (
     RangeColumn,
     Select,
     SetOp,
+    SubLink,
+    SubLinkKind,
     SubqueryRange,
     Target,
     Var,
@@ -65,7 +68,26 @@ def _visit(node: Any, levels: list[_Level]) -> Any:
         return node
     if isinstance(node, QueryBase):
         return _query(node, [*levels, _Level()])
+    if isinstance(node, SubLink) and node.kind is SubLinkKind.EXISTS:
+        node = replace(node, query=rows_alone(node.query))
     return replace_children(node, lambda child: _visit(child, levels))
+
+
+def rows_alone(query: QueryExpr) -> QueryExpr:
+    """Return what EXISTS asks of a query: whether it has rows, whatever these are (PostgreSQL's ``simplify_EXISTS_query``)."""
+    if not isinstance(query, Select) or query.grouping_sets is not None or query.having is not None:
+        return query
+    if query.windows or query.row_marks or query.offset is not None or (query.grouped and not query.group):
+        return query
+    limit = query.limit.value if isinstance(query.limit, Const) else None
+    if query.limit is not None and not (isinstance(limit, int) and limit > 0):
+        return query
+    for target in query.targets:
+        for node in walk(target.expr):
+            if isinstance(node, Aggregate) or (isinstance(node, FuncExpr) and node.returns_set):
+                return query
+    targets = tuple(_nothing(target) for target in query.targets if not target.junk)
+    return replace(query, targets=targets, grouped=False, group=(), distinct=False, order=())
 
 
 def _query(query: _Q, levels: list[_Level]) -> _Q:

@@ -572,7 +572,8 @@ class BoundStatement:
     ``row_security``: it reads or writes tables that have it, be the user exempt or not: who that was, by oid, the setting
     ``row_security``, and the version of the catalog that said who is exempt and a member of what.
     ``tag``: command tag without counts, e.g. "SELECT", "CREATE TABLE". ``asked``: the statement before what constants decide fell away, where
-    columns or relations did: rights are asked for what is written, not for what is left.
+    columns or relations did: rights are asked for what is written, not for what is left. ``fails``: the error that planning it meets in
+    constants (``planner.rules.failing``); it is raised before the statement runs, with each attempt a copy.
     """
 
     statement: Statement
@@ -594,3 +595,4 @@ class BoundStatement:
     changes: bool = False
     row_security: tuple[int, bool, int] | None = None
     asked: Statement | None = None
+    fails: SqlError | None = None

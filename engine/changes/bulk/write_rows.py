@@ -222,8 +222,8 @@ def parquet_batch(sheet: Sheet, schema: Any, batch: Any) -> Any:
                 arrays.append(text_column(column, oid, sheet.settings).cast(pa.string()))
             else:
                 arrays.append(column.cast(field.type))
-        except pa.ArrowInvalid as error:
-            raise _not_held(field, error) from None
+        except pa.ArrowInvalid:
+            raise _not_held(field) from None
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -247,13 +247,18 @@ def _from_values(sheet: Sheet, oid: int, field: Any, values: Sequence[Any]) -> A
         held, written = _NATIVE[oid]
         array = pa.array(values, held)
         return array if held == written else array.view(written)
-    except pa.ArrowInvalid as error:
-        raise _not_held(field, error) from None
+    except pa.ArrowInvalid:
+        raise _not_held(field) from None
 
 
-def _not_held(field: Any, error: Exception) -> DataError:
+def _not_held(field: Any) -> DataError:
+    """Return the error for a value that the type of a file's column does not have, which depends on no value."""
+    detail = hint = None
+    if pa.types.is_decimal(field.type):
+        detail = f"Parquet's decimal({field.type.precision},{field.type.scale}) has no NaN."
+        hint = "Cast the column to numeric without a precision, which is written as text."
     return DataError(
-        "22003", f'a value of column "{field.name}" does not go to a Parquet file', detail=f"{error}."
+        "22003", f'a value of column "{field.name}" does not go to a Parquet file', detail=detail, hint=hint
     )
 
 

@@ -122,6 +122,7 @@ class Plan:
         "dml",
         "encoders",
         "enters",
+        "fails",
         "fields",
         "fixed_names",
         "in_transaction",
@@ -154,6 +155,8 @@ class Plan:
         ``text``: all of the statement, if there is one: a plan survives new relations that are not named in it.
         """
         self.bound = bound
+        # the error that planning it met in constants; it runs for nobody
+        self.fails = bound.fails
         # of the result, None when the statement returns no rows
         self.columns: tuple[OutputColumn, ...] | None = bound.columns
         # whether it reads tables and has no effect: it then needs neither locks nor a read set

@@ -265,7 +265,8 @@ def same_statement(literal: Plan, template: Plan, values: tuple[Any, ...]) -> bo
     """
     fill = _Filling(values).fill
     return (
-        literal.bound.class_ is template.bound.class_
+        literal.bound.fails is None
+        and literal.bound.class_ is template.bound.class_
         and literal.bound.columns == template.bound.columns
         and len(literal.bound.stable) == len(template.bound.stable)
         and bool(fill(template.bound.statement) == literal.bound.statement)

@@ -124,6 +124,20 @@ def test_a_query_that_fails_leaves_nothing(connection: Connection, tmp_path: Pat
     assert slash or path.read_text() == "old"
 
 
+def test_nan_with_a_precision_goes_to_parquet_as_text_alone(connection: Connection, tmp_path: Path) -> None:
+    connection.execute("UPDATE t SET c = 'NaN' WHERE a = 1")
+    with pytest.raises(psycopg.Error, match='a value of column "c" does not go to a Parquet file') as caught:
+        connection.execute(f"COPY (SELECT a, c FROM t) TO '{tmp_path}/c' (FORMAT parquet)")
+    assert caught.value.sqlstate == "22003"
+    assert caught.value.diag.message_detail == "Parquet's decimal(10,2) has no NaN."
+    assert (
+        caught.value.diag.message_hint
+        == "Cast the column to numeric without a precision, which is written as text."
+    )
+    connection.execute(f"COPY (SELECT c::numeric FROM t ORDER BY a) TO '{tmp_path}/c' (FORMAT parquet)")
+    assert pq.read_table(tmp_path / "c").column(0).to_pylist() == ["NaN", None, "-0.01"]
+
+
 def test_columns_of_one_name_do_not_go_to_parquet(connection: Connection, tmp_path: Path) -> None:
     with pytest.raises(psycopg.errors.DuplicateColumn):
         connection.execute(f"COPY (SELECT 1 AS a, 2 AS a) TO '{tmp_path}/x' (FORMAT parquet)")

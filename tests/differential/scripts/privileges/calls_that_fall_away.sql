@@ -1,0 +1,23 @@
+-- functions that not everybody may call: asked for is what is left once constants are folded
+create role kin_stranger;
+set role kin_stranger;
+select pg_read_file(null), pg_read_file(null, 0, 10), pg_read_binary_file(null);
+select pg_read_file(null) from pg_class where false;
+select length(pg_read_file(null)), pg_read_file(null::text) || 'x';
+select pg_read_file('x');
+select pg_read_file('x') from pg_class where false;
+select pg_stat_file(null);
+select pg_ls_dir(null);
+select lo_import(null), lo_export(null, null);
+select case when true then 1 else length(pg_read_file('x')) end;
+select case when 'a' = 'b' then pg_read_file('x') end;
+select coalesce('a', pg_read_file('x'));
+select 1 where false and pg_read_file('x') is null;
+select (select pg_read_file('x')), 1;
+select pg_read_file(current_setting('nosuch.one', true));
+explain select pg_read_file('x');
+create temp table made as select pg_read_file(null) x;
+select x from (select 1 x, pg_read_file('x') y) s;
+reset role;
+drop owned by kin_stranger;
+drop role kin_stranger;
