@@ -1,4 +1,4 @@
-"""What a server knows of a class of bound statements: one ``StatementSpec`` each, all of them in ``engine.statements.registry``.
+"""What a server knows of a class of bound statements: a ``StatementSpec``; ``engine.statements.registry`` has them all.
 
     StatementSpec(
         statement=st.Truncate,          the class
@@ -7,10 +7,10 @@
         begin=begin_definition,         what is locked, and looked at again, before the handler
     )
 
-    run      spec = plan's ──> the past, the leader ──> rights ──> begin ──> handler       (``engine.statements.run``)
+    run      the past, the leader ──> rights ──> begin ──> handler       (``engine.statements.run``)
 
-Floors below that of the registry get it through ``Ports.specs`` (``engine.session.ports``). Nothing has a value that lets a class be
-forgotten: what may be left out of a row is stricter that way.
+Floors below that of the registry get it through ``Ports.specs`` (``engine.session.ports``). Nothing has a value that
+lets a class be forgotten: what may be left out of a row is stricter that way.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from engine.session.session import Session
 
 Handler: TypeAlias = "Callable[[Session, Plan, Any, tuple[Any, ...]], Awaitable[Outcome]]"
-"""Runs a statement in the session's transaction. Raises SqlError and txn's errors; Replan when the catalog moved under the plan."""
+"""Runs a statement in the session's transaction. Raises SqlError, txn's errors, and Replan where the catalog moved."""
 
 Begin: TypeAlias = "Callable[[Session, Plan, Any, tuple[Any, ...]], Awaitable[None] | None]"
 """Locks what a statement is about before it runs; None: nothing is to be waited for. Raises as a handler."""
 
 
 Locks: TypeAlias = "Callable[[Wants, Session, Any], None]"
-"""Adds to ``Wants`` what a definition locks in the catalog. Looks, waits for nothing and changes nothing: it is asked again where it waited."""
+"""Adds to ``Wants`` what a definition locks in the catalog. It only looks, and is asked again where locks had to wait."""
 
 
 class Rights:
-    """Who may run statements of a class: ``Asks``, ``Elsewhere`` or ``Nothing`` of ``engine.definitions.needs.rights``."""
+    """Who may run statements of a class: ``engine.definitions.needs.rights`` has ``Asks``, ``Elsewhere``, ``Nothing``."""
 
     __slots__ = ()
 
@@ -51,8 +51,8 @@ class StatementSpec:
         handler: what runs it.
         rights: who may.
         begin: what is done before the handler runs, behind rights.
-        locks: what of the catalog it locks where it defines something; None: nothing, and it cannot (``CatalogLocks.take_for``).
-        rests: what it says rests on stored data, so that it waits until this server leads, and reads the past where that is asked for.
+        locks: what of the catalog it locks where it defines something; None: it cannot (``CatalogLocks.take_for``).
+        rests: what it says rests on stored data: it waits until this server leads, and reads the past if asked to.
         when_failed: it may run in a failed block.
         stands_for_another: it has another statement run in its place, of which all this is asked.
         reads_elsewhere: what it reads of the past it reads by a transaction of its own.

@@ -1,6 +1,6 @@
-"""What is done before a statement's handler runs, behind the rights: which locks it takes, in which way its transaction goes on.
+"""What is done behind the rights and before a statement's handler: its locks, and how its transaction goes on.
 
-    begin_query        FOR UPDATE and functions that write lock; then, where a block writes, what is read stays as it was planned for
+    begin_query        FOR UPDATE and functions that write lock; where a block writes, what is read stays as planned
     begin_copy         as a query, but for COPY of what changes rows
     begin_routine      CALL, DO: what they call may write
     begin_reading      DECLARE, EXPLAIN: tables stay as they were planned for
@@ -14,22 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.changes.writes.dml import tables_to_lock
 from engine.definitions.needs.privileges import check as check_privileges
 from engine.definitions.table.index_ahead import build_ahead
 from engine.plans.query import compiled_query, context, prepare_source
 from engine.session.plans.plan import Plan
+from engine.session.session import Session
 from engine.session.transaction.races import to_lock
 from engine.statements.lock_table import waiting
 from pgwire.give_way import openly
 from planner import statements as st
 from planner.base.errors import SqlError
 from txn.base.types import ShardId
-
-if TYPE_CHECKING:
-    from engine.session.session import Session
 
 Params = tuple[Any, ...]
 
@@ -71,7 +69,7 @@ def begin_reading(
 
 
 async def begin_definition(session: Session, plan: Plan, _statement: st.Statement, params: Params) -> None:
-    """Begin a definition: it locks what it is about in the catalog; the plan, and rights, are checked against it under these locks.
+    """Begin a definition: it locks what it is about in the catalog, under which plan and rights are checked again.
 
     Raises SqlError 25006 in a READ ONLY transaction, and what building of indexes raises; Replan.
     """
@@ -100,7 +98,7 @@ async def start_locking(session: Session, plan: Plan) -> None:
 async def _start_changing(
     session: Session, plan: Plan, statement: st.QueryStatement | st.Call | st.Do
 ) -> None:
-    """Make the transaction a writing one where functions may write: so all that the statement reads is the latest state.
+    """Make the transaction a writing one where functions may write: what the statement reads is the latest state.
 
     In a READ ONLY transaction the first statement that writes is refused.
     """

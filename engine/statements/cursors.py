@@ -1,25 +1,23 @@
-"""DECLARE CURSOR, FETCH, MOVE and CLOSE, and which columns a result has: those of FETCH and EXECUTE are of what they name."""
+"""DECLARE CURSOR, FETCH, MOVE and CLOSE, and which columns results have: those of FETCH are of what it names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.base.rows import ReadyRows, RowStream
 from engine.plans.later import begun_later
 from engine.plans.query import collect, context, run_query
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Rows
+from engine.session.session import Session
 from engine.session.transaction.block_state import IMPLICIT
 from engine.statements.begin import start_locking
 from engine.statements.query import begun
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.query import OutputColumn
-
-if TYPE_CHECKING:
-    from engine.session.session import Session
 
 
 def result_columns(session: Session, plan: Plan) -> tuple[OutputColumn, ...] | None:
@@ -36,7 +34,7 @@ def result_columns(session: Session, plan: Plan) -> tuple[OutputColumn, ...] | N
 
 
 def _fetched_columns(session: Session, name: str) -> tuple[OutputColumn, ...] | None:
-    """Return the columns of the cursor or portal of a name, which may itself be a FETCH; that there is none is for Execute to say."""
+    """Return the columns of a cursor or portal, which may itself be a FETCH; that there is none is for Execute to say."""
     seen: set[str] = set()
     while (portal := session.connection.portals.get(name)) is not None:
         plan = portal.plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.base.rows import ReadyRows
 from engine.changes.writes.returning import make_env
@@ -14,11 +14,9 @@ from engine.programs.plpgsql.routine import run_do
 from engine.programs.routines.of_session import routines_of
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Rows
+from engine.session.session import Session
 from planner import statements as st
 from planner.evaluate import compile_row
-
-if TYPE_CHECKING:
-    from engine.session.session import Session
 
 
 async def call(session: Session, plan: Plan, statement: st.Call, params: tuple[Any, ...]) -> Outcome:

@@ -15,20 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.base.eager import settle
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command
+from engine.session.session import Session
 from engine.session.transaction.timelines import crossing
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog.relation_kinds import TABLES
 from txn.api import TableLock
 from txn.base.types import ShardId
-
-if TYPE_CHECKING:
-    from engine.session.session import Session
 
 ROW_EXCLUSIVE = 3
 _NEVER_WAIT_MS = -1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.base.executor import Result, RowsChanged
 from engine.base.limits import MAX_RERUNS, rows_keep_changing
@@ -13,11 +13,9 @@ from engine.plans.query import collect, context, run_query
 from engine.plans.verify import run_twice
 from engine.session.plans.plan import Plan
 from engine.session.portal import Outcome, Rows
+from engine.session.session import Session
 from planner import statements as st
 from txn.api import Transaction
-
-if TYPE_CHECKING:
-    from engine.session.session import Session
 
 
 async def query(

@@ -3,8 +3,9 @@
     engine/statements/families/*.py      rows, by what belongs together
     SPECS                                 all of them
 
-A class without a row fails when this module is imported, and so does one with two: nothing runs, is allowed or locks anything because
-nobody thought of it. The planner's rows (``planner.statements.parsed``, ``planner.statements.classify``) are total in the same way.
+A class without a row fails when this module is imported, and so does one with two: nothing runs, is allowed or locks
+anything because nobody thought of it. The planner's rows (``planner.statements.parsed`` and ``classify``) are total in
+the same way.
 """
 
 from __future__ import annotations

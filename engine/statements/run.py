@@ -1,26 +1,24 @@
 """A planned statement, run: one line for each thing that is asked of all of them; the rest is in the row of its class.
 
-    past, leader ──> rights ──> begin ──> handler            (``engine.session.spec``, ``engine.statements.registry``)
+    past, leader ──> rights ──> begin ──> handler     (``engine.session.spec``, ``engine.statements.registry``)
 
 ``run`` answers an ``Outcome``; it commits nothing (but COMMIT) and sends nothing (but COPY data and notices).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.definitions.needs.privileges import check as check_privileges
 from engine.plans.planning import IN_FAILED_BLOCK
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Outcome
+from engine.session.session import Session
 from engine.session.transaction import time_travel
 from engine.session.transaction.block_state import FAILED
 from engine.statements.registry import SPECS
 from planner.base.errors import SqlError
 from planner.statements import DeclareCursor
-
-if TYPE_CHECKING:
-    from engine.session.session import Session
 
 
 async def run(session: Session, plan: Plan, params: tuple[Any, ...]) -> Outcome:

@@ -40,7 +40,7 @@ def total(what: str, keys: Iterable[_Key], rows: Mapping[_Key, _Row]) -> Mapping
 
 
 def joined(what: str, *parts: Mapping[_Key, _Row]) -> dict[_Key, _Row]:
-    """Return the rows of all parts. Raises TypeError where two of them have one for the same key; ``what`` begins its message."""
+    """Return the rows of all parts. Raises TypeError, which ``what`` begins, where two have one for the same key."""
     rows: dict[_Key, _Row] = {}
     for part in parts:
         twice = [_name(key) for key in part if key in rows]

@@ -5,8 +5,9 @@
     SELECT, COPY TO             READ_ONLY
     CREATE, ALTER, DROP         DDL
 
-Everything here is a walk over a bound statement: no catalog, no session. A class without a row fails when this module is imported, as does one
-with two. ``planner.statements.parsed`` has the rows of what was parsed, ``engine.statements.registry`` of what runs a statement.
+Everything here is a walk over a bound statement: no catalog, no session. A class without a row fails when this module is
+imported, as does one with two. ``planner.statements.parsed`` has the rows of what was parsed,
+``engine.statements.registry`` of what runs a statement.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class BoundSpec:
         class_: how a statement runs, or what tells it.
         runs: what of it is run.
         writes: returns the oids of tables whose rows it changes.
-        returns: returns the columns of its rows, None where it has none, or only the engine knows them (FETCH, EXECUTE).
+        returns: returns the columns of its rows, None where it has none or the engine alone knows (FETCH, EXECUTE).
         uses: what its transaction does with the rows of tables, or what tells it.
         again: running it again has no effect beyond its transaction, unless it calls what is volatile.
         calls: "" where functions that change data may be in what it runs, else what the error calls it (0A000).

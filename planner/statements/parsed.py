@@ -2,10 +2,12 @@
 
     ast.CreateView: ParsedSpec("define.relations:bind_create_view", "CREATE VIEW", "nothing", params=False)
 
-A class of statements is a subclass of ``ast.StatementNode``; one without a row fails when this module is imported, as does a row for what
-is none. What binds it is named and not imported: a server reads its first query before it needs the rest (``planner.bind.load``).
+A class of statements is a subclass of ``ast.StatementNode``; one without a row fails when this module is imported, as
+does a row for what is none. What binds it is named and not imported: a server reads its first query before it needs the
+rest (``planner.bind.load``).
 
-``planner.statements.classify`` has the rows of what statements are bound to, ``engine.statements.registry`` of what runs them.
+``planner.statements.classify`` has the rows of what statements are bound to, ``engine.statements.registry`` of what runs
+them.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ First: TypeAlias = Literal[
     "copy",
     "one by one",
 ]
-"""Which right PostgreSQL asks for before it says what else is wrong with a statement (``engine.definitions.needs.first``)."""
+"""Which right PostgreSQL asks for before it says what else is wrong (``engine.definitions.needs.first``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the rows of statement classes say agrees with what the planner says of them, and lower floors refuse what no row allows."""
+"""Rows of statement classes agree with what the planner says of them; lower floors refuse what no row allows."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@
     operator classes,
     DROP SCHEMA of such
 
-``forms.all_databases``: what databases share; the catalogs of all are locked. The row of each definition says which function it is
-(``engine.statements.registry``); a statement whose row has none locks nothing of the catalog, and ``CatalogLocks.take_for`` refuses it.
+``forms.all_databases`` is for what databases share: the catalogs of all are locked. The row of each definition says
+which function it is (``engine.statements.registry``); a statement whose row has none locks nothing of the catalog, and
+``CatalogLocks.take_for`` refuses it.
 """

@@ -6,17 +6,15 @@ Each takes (wants, session, statement) and fills ``wants``: the rows of ``engine
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_AUTHID_OID, PG_DATABASE_OID, PG_NAMESPACE_OID, key_of
 from engine.session.catalog.wants import WHOLE, Wants, name_key, object_key
+from engine.session.session import Session
 from engine.session.spec import Locks
 from pgwire.give_way import paced_iter
 from planner.catalog import RelationDef
-
-if TYPE_CHECKING:
-    from engine.session.session import Session
 
 
 def all_databases(wants: Wants, _session: Session, _statement: object) -> None:
@@ -34,7 +32,7 @@ def found_later(_wants: Wants, _session: Session, _statement: object) -> None:
 
 
 def whole_if(finds: Callable[[CatalogSnapshot, Any], object]) -> Locks:
-    """Return what wants the catalog of the database where ``finds`` says there is something to do; else nobody is waited for."""
+    """Return what wants the database's catalog where ``finds`` finds something to do; else nobody is waited for."""
 
     def wanted(wants: Wants, session: Session, statement: Any) -> None:
         if finds(session.catalog, statement):

@@ -1,21 +1,19 @@
-"""Locks of ALTER TABLE: the table, its partitions, and what each of its actions reaches besides; a row for each class of actions."""
+"""Locks of ALTER TABLE: the table, its partitions, and what each action reaches besides, of which each has a row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from engine.catalog.state import CatalogSnapshot
 from engine.definitions.locks.forms import sequences
 from engine.session.catalog.wants import Wants
+from engine.session.session import Session
 from pgwire.give_way import paced
 from planner import statements as st
 from planner.base.total import members, total
 from planner.catalog import RelationDef
 from planner.partitions.bounds import ancestors
-
-if TYPE_CHECKING:
-    from engine.session.session import Session
 
 _Wanted: TypeAlias = Callable[[Wants, CatalogSnapshot, RelationDef, Any], None]
 

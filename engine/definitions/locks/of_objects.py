@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from engine.catalog.row_parts import columns_holding
 from engine.catalog.state import CatalogSnapshot
@@ -12,13 +12,11 @@ from engine.definitions.locks.forms import about, create, roles
 from engine.definitions.locks.of_actions import alter_table
 from engine.definitions.locks.of_relations import rename
 from engine.session.catalog.wants import ROLE_NAME, WHOLE, Wants, role_name_key
+from engine.session.session import Session
 from pgwire.give_way import paced
 from planner import statements as st
 from planner.bind.define.own_range import default_multirange_name
 from planner.catalog import FunctionDef
-
-if TYPE_CHECKING:
-    from engine.session.session import Session
 
 _MEMBERSHIPS: Final[StoredKey] = (f"{ROLE_NAME}/members", 0, 0)
 """Who is a member of whom: circles are looked for."""
@@ -46,7 +44,7 @@ def change_enum(wants: Wants, _session: Session, statement: st.AddEnumValue | st
 
 
 def alter_composite(wants: Wants, session: Session, statement: st.AlterComposite) -> None:
-    """Change the type, and the tables in whose columns are values of it: they are stored anew without an attribute that is dropped."""
+    """Change the type, and tables with values of it: they are stored anew without an attribute that is dropped."""
     catalog = session.catalog
     wants.change(("type", statement.type, 0))
     type_ = catalog.type_by_oid(statement.type)
@@ -72,7 +70,7 @@ def alter_type(wants: Wants, session: Session, statement: st.AlterType) -> None:
 
 
 def create_function(wants: Wants, session: Session, statement: st.CreateFunction) -> None:
-    """Take its name and rely on what it names where it is new, so that nothing depends on it; else want the database's catalog."""
+    """Take its name and rely on what it names where nothing depends on it yet; else want the database's catalog."""
     if _is_new(session, statement.function):
         _create_function(wants, session, statement.function)
     else:
@@ -91,7 +89,7 @@ def _place(session: Session, function: FunctionDef) -> str:
 
 
 def _create_function(wants: Wants, session: Session, function: FunctionDef) -> None:
-    """Take the name, which others that are made at the same time may have too, and rely on what the definition names."""
+    """Take the name, which others that are made meanwhile may have too, and rely on what the definition names."""
     schema = _place(session, function)
     wants.schema(schema)
     wants.name(schema, f"{function.name}(")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from engine.catalog.reference_checks import references_to
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import key_of
@@ -11,6 +9,7 @@ from engine.definitions.locks.forms import create, read, roles, sequences
 from engine.session.catalog.names import resolve
 from engine.session.catalog.wants import WHOLE, Wants
 from engine.session.named_roles import name_of_schema
+from engine.session.session import Session
 from pgwire.give_way import give_way, paced, paced_iter
 from planner import statements as st
 from planner.bind.define.table.options import TIMELINE
@@ -18,9 +17,6 @@ from planner.catalog import FunctionDef, TextSearchDef, TypeDef
 from planner.catalog.opclasses import OpclassDef
 from planner.partitions.bounds import descendants
 from planner.types.facts import FIRST_USER_OID
-
-if TYPE_CHECKING:
-    from engine.session.session import Session
 
 
 def create_table(wants: Wants, session: Session, statement: st.CreateTable) -> None:

@@ -9,7 +9,7 @@ from engine.statements.begin import begin_definition
 def definition(
     statement: type, handler: Handler, rights: Rights, locks: Locks, *, reads_elsewhere: bool = False
 ) -> StatementSpec:
-    """Return the row of a class of definitions, which lock what they are about in the catalog before they look at it."""
+    """Return the row of a class of definitions, which lock what they are about before they look at it."""
     return StatementSpec(
         statement=statement,
         handler=handler,
