@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return slt_main(words[1:])
     arguments = parser.parse_args(words)
     if arguments.command == "sql":
-        from engine.server.sql_command import run_sql
+        from engine.server.sql_command import run_sql  # with what clients need, as the others do not
 
         return run_sql(arguments.url, arguments.statement)
     try:

@@ -33,13 +33,12 @@ from engine.definitions.dropping.dependents import (
     still_needed,
 )
 from engine.definitions.dropping.notices import notice_cascade
-from engine.definitions.named_places import target_schema
+from engine.definitions.named_places import refuse_temporary_move, target_schema
 from engine.definitions.namings import Namings
 from engine.definitions.needs.needs import denied
 from engine.definitions.opclasses import drop_with_functions
 from engine.definitions.roles import function_words
 from engine.definitions.table.row_readers import Reads, reading
-from engine.definitions.table.temporary import refuse_temporary_move
 from engine.programs.plpgsql.extra_checks import tell_extra
 from engine.programs.routines.of_session import routines_of
 from engine.session.catalog.names import described, shown_name
@@ -428,7 +427,7 @@ async def drop_functions(
     ``what``: how messages call several that are dropped as one. ``roots``, ``hanging``, ``words``: what else goes with them, which the
     caller drops, what hangs on that, and what it is called.
     """
-    from engine.definitions.dropping.drop import drop_relations
+    from engine.definitions.dropping.drop import drop_relations  # which drops functions
 
     targets = [target for target in targets if session.catalog.function_by_oid(target.oid) is not None]
     if not targets and not roots:
@@ -476,7 +475,7 @@ def classes_of(session: Session, functions: set[int]) -> list[Dependency]:
 
 async def forget_functions(session: Session, functions: Iterable[FunctionDef]) -> None:
     """Take functions out of the catalog, with what of tables and domains calls them, and what is kept about them."""
-    from engine.definitions.dropping.function_uses import callers, drop_parts, refit
+    from engine.definitions.dropping.function_uses import callers, drop_parts, refit  # it drops columns
 
     catalog = session.catalog
     oids = {f.oid for f in functions if catalog.function_by_oid(f.oid) is not None}

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from engine.catalog.storage.fences import refusal
-from engine.definitions.table.temporary import refuse_temporary_move
 from engine.session.named_roles import named_role
 from engine.session.session import Session
 from planner.base.errors import SqlError
@@ -114,3 +113,9 @@ def exists_already(session: Session, schema: str, name: str, if_not_exists: bool
         raise SqlError("42P07", f'relation "{name}" already exists')
     session.notice(f'relation "{name}" already exists, skipping', sqlstate="42P07")
     return True
+
+
+def refuse_temporary_move(*schemas: str) -> None:
+    """Raise SqlError 0A000 where one of the schemas of a SET SCHEMA, where from and where to, is a session's temporary one."""
+    if any(schema.startswith("pg_temp") for schema in schemas):
+        raise SqlError("0A000", "cannot move objects into or out of temporary schemas")

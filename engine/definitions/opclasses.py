@@ -283,7 +283,7 @@ def _divided_by(catalog: CatalogSnapshot, classes: set[int]) -> list[RelationDef
 
 async def drop_objects(session: Session, asked: Iterable[OpclassDef]) -> None:
     """Drop classes and families; members of a class leave the family that stays."""
-    from engine.definitions.dropping.drop import drop_relations
+    from engine.definitions.dropping.drop import drop_relations  # which drops functions, and what is for them
 
     catalog = session.catalog
     gone = with_dependents(catalog, (item for a in asked if (item := catalog.opclass_by_oid(a.oid))))

@@ -24,12 +24,11 @@ from engine.definitions.dropping.dependents import Dependency, in_report_order, 
 from engine.definitions.dropping.drop import drop_relations, table_of, tell, view_dependents
 from engine.definitions.dropping.notices import kept_about
 from engine.definitions.dropping.uses import dependency, drop_use, uses_of
-from engine.definitions.named_places import target_schema
+from engine.definitions.named_places import refuse_temporary_move, target_schema
 from engine.definitions.namings import Namings, check_dependencies
 from engine.definitions.stored_queries import rebase_queries
 from engine.definitions.table.alter_columns import views_that_break, without_columns
 from engine.definitions.table.held_rows import repack_rows
-from engine.definitions.table.temporary import refuse_temporary_move
 from engine.definitions.type_names import check_free, make_room
 from engine.executors.index.keyed import KeySet
 from engine.session.catalog.names import described, resolve, schema_called

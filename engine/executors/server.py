@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from engine.executors.spark.calibration import Calibration
     from engine.executors.spark.executor import SparkExecutor
     from engine.executors.statistics.keeper import Statistics
-    from engine.session.session import Session
 
 
 class ExecutingServer(SessionServer, Protocol):
@@ -24,6 +23,6 @@ class ExecutingServer(SessionServer, Protocol):
         """What counts in tables, and what it has found."""
 
 
-def executing(session: Session) -> ExecutingServer:
-    """Return the server of a session: every one is such a server (``engine.server.database``)."""
-    return cast("ExecutingServer", session.db)
+def executing(server: SessionServer) -> ExecutingServer:
+    """Return the server of a session as one of these: every one is (``engine.server.database``)."""
+    return cast("ExecutingServer", server)

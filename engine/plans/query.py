@@ -285,7 +285,7 @@ def choose_route(
 
 def threshold_origin(session: Session) -> str:
     """Return where the session's ``local_executor_max_bytes`` comes from, as EXPLAIN prints it."""
-    value, calibration = session.derived.local_max_bytes, executing(session).calibration
+    value, calibration = session.derived.local_max_bytes, executing(session.db).calibration
     if calibration is not None and value == calibration.local_executor_max_bytes:
         return calibration.origin
     return "the default" if str(value) == definitions()[MAX_BYTES].default else "set"

@@ -355,7 +355,7 @@ async def _by_executors(
     compiled = compiled_query(plan, "copy", query)
     check_populated(session, compiled)
     route, executable = choose_route(session, compiled, ctx.params)
-    spark = executing(session).spark
+    spark = executing(session.db).spark
     sheet = Sheet.of(query.columns, options, session.codec_settings)
     if route.executor != "spark" or spark is None or not sheet.portable:
         return None

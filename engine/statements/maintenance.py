@@ -204,7 +204,7 @@ def _within(session: Session, statement: st.Maintenance) -> list[int]:
 
 
 async def _analyze(session: Session, oids: Sequence[int], told: _Told | None) -> None:
-    statistics = executing(session).statistics
+    statistics = executing(session.db).statistics
     if statistics is None:
         return
     named = [r for r in map(session.catalog.relation_by_oid, oids) if r is not None]

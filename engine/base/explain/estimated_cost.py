@@ -37,6 +37,7 @@ from planner.query import (
     Values,
     Var,
 )
+from planner.query.walk import walk
 from planner.types import SqlType
 
 ROW_COST: Final = 0.01
@@ -176,8 +177,6 @@ def _join_conditions(item: object) -> list[Expr]:
 
 
 def _vars(expr: Expr) -> list[Var]:
-    from planner.query.walk import walk
-
     return [node for node in walk(expr) if isinstance(node, Var) and node.level == 0 and node.range >= 0]
 
 

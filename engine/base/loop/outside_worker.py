@@ -113,7 +113,7 @@ def _allow(bytes_: int | None) -> None:
 def main() -> None:
     """Run the process. Arguments: the socket's descriptor, how deep the server may call."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    from engine.base.loop.threads import stand_back
+    from engine.base.loop.threads import stand_back  # behind this, as loading it takes a while
 
     threading.Thread(target=end_with_server, daemon=True).start()
     stand_back()

@@ -62,7 +62,7 @@ def on_spark(session: Session, spec: LoadSpec, files: Sequence[ServerFile]) -> b
     """Return whether Spark is to do a load. Raises SqlError 0A000 where the session wants that and it cannot."""
     pinned = session.derived.executor == "spark"
     if not pinned:
-        spark = executing(session).spark
+        spark = executing(session.db).spark
         least = session.settings.integer("copy_spark_min_bytes")
         if session.derived.executor != "auto" or spark is None or not spark.ready:
             return False
@@ -204,7 +204,7 @@ async def load_on_spark(
     Raises:
         SqlError: the error of the first bad row, and 58000 where Spark fails; what constraints raise.
     """
-    spark = executing(session).spark
+    spark = executing(session.db).spark
     assert spark is not None
     relation, options = spec.relation, spec.options
     progress.bytes_total = total = sum(file.size for file in files)

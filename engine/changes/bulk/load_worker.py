@@ -135,7 +135,7 @@ def _load(frames: Frames, task: StreamTask, stream: Stream) -> None:
 def main() -> None:
     """Run the process. Arguments: the socket's descriptor, and how deep the server may call."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    from engine.base.loop.processes import end_with_server
+    from engine.base.loop.processes import end_with_server  # behind this, as loading them takes a while
     from engine.base.loop.threads import stand_back
 
     threading.Thread(target=end_with_server, daemon=True).start()

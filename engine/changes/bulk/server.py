@@ -8,7 +8,7 @@ from engine.executors.server import ExecutingServer
 
 if TYPE_CHECKING:
     from engine.changes.bulk.worker_pool import WorkerPool
-    from engine.session.session import Session
+    from engine.session.server import SessionServer
 
 
 class LoadingServer(ExecutingServer, Protocol):
@@ -17,6 +17,6 @@ class LoadingServer(ExecutingServer, Protocol):
     worker_pool: WorkerPool | None
 
 
-def loading(session: Session) -> LoadingServer:
-    """Return the server of a session: every one is such a server (``engine.server.database``)."""
-    return cast("LoadingServer", session.db)
+def loading(server: SessionServer) -> LoadingServer:
+    """Return the server of a session as one of these: every one is (``engine.server.database``)."""
+    return cast("LoadingServer", server)

@@ -36,7 +36,7 @@ class SparkSidecars:
 
     def wants(self, rows: int) -> bool:
         """Tell whether parts of so many rows are Spark's: at least ``index_spark_min_rows``, or the session is pinned to it."""
-        session, spark = self._session, executing(self._session).spark
+        session, spark = self._session, executing(self._session.db).spark
         if spark is None or not rows:
             return False
         if session.derived.executor == "spark":
@@ -51,7 +51,7 @@ class SparkSidecars:
 
         Raises SqlError 57014; 57P03 and 58000 in a session that is pinned to Spark.
         """
-        spark = executing(self._session).spark
+        spark = executing(self._session.db).spark
         assert spark is not None
         written: list[PartRef] = []
         try:

@@ -512,7 +512,7 @@ async def _act_on_partitions(
     queue: _Queue,
     leaves: Sequence[ForeignKey],
 ) -> None:
-    from engine.changes.constraints.routed_actions import (
+    from engine.changes.constraints.routed_actions import (  # what follows its changes is here
         act_on_partitions,  # which changes rows as statements do
     )
 

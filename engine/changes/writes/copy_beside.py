@@ -86,7 +86,7 @@ class Tape:
 
 def pool_for(session: Session, spec: LoadSpec) -> WorkerPool | None:
     """Return where a load finds a process to read its rows; None: the server reads them."""
-    pool = loading(session).worker_pool
+    pool = loading(session.db).worker_pool
     if pool is None or session.settings.get("copy_worker") != "on" or obstacle(spec) is not None:
         return None
     return pool
@@ -101,7 +101,7 @@ async def load_beside(
         SqlError: the error of the first bad row; 58000 where the process has ended.
         DuplicateKey, and all else that ``Transaction.bulk_insert_parts`` raises.
     """
-    pool = loading(session).worker_pool
+    pool = loading(session.db).worker_pool
     assert pool is not None
     rejects = Rejects()
     used = False

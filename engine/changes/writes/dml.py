@@ -279,7 +279,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         statement = replace(statement, on_conflict=decided(clause, target, session.catalog, params))
         plan.dml = None  # what is there was made for other values
     if target.kind == "p":
-        from engine.changes.writes.partitioned import (
+        from engine.changes.writes.partitioned import (  # which inserts by what is here
             insert_routed,  # it inserts into tables with what is here
         )
 

@@ -296,7 +296,10 @@ async def drop_relations(
     Tables of a source are dropped with it (``of_source``), else refused. ``ending``: at the end of a transaction or session,
     when nothing reads them any more.
     """
-    from engine.definitions.dropping.function_uses import drop_naming, links_to_relations
+    from engine.definitions.dropping.function_uses import (  # it drops relations
+        drop_naming,
+        links_to_relations,
+    )
     from engine.definitions.triggers import drop_triggers  # they look for tables here
     from engine.definitions.types import (  # they drop columns and views
         drop_uses_of_rows,
@@ -422,7 +425,7 @@ async def _tell_parents(session: Session, gone: Iterable[RelationDef]) -> None:
 
 async def drop_temporary(session: Session) -> None:
     """Drop all that is in the session's temporary schema, and what hangs on it (DISCARD TEMP, end of session)."""
-    from engine.definitions.types import drop_types
+    from engine.definitions.types import drop_types  # they drop relations
 
     mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]
     between()

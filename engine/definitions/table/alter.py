@@ -21,6 +21,7 @@ from engine.definitions.dropping.dependents import still_needed
 from engine.definitions.dropping.drop import drop_relations, table_of
 from engine.definitions.dropping.notices import notice_cascade
 from engine.definitions.foreign_parts import with_options
+from engine.definitions.named_places import refuse_temporary_move
 from engine.definitions.sequences import add_identity, drop_identity, set_identity
 from engine.definitions.stored_queries import rebase_queries
 from engine.definitions.table.alter_columns import (
@@ -46,7 +47,6 @@ from engine.definitions.table.partitions import (
 )
 from engine.definitions.table.policies import set_row_security
 from engine.definitions.table.rewrite import RowCheck, store_definition, validate_checks
-from engine.definitions.table.temporary import refuse_temporary_move
 from engine.definitions.table.trigger_dependencies import trigger_words
 from engine.definitions.table.tuning import tune
 from engine.definitions.triggers import enable_triggers

@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.definitions.dropping.drop import table_of
-from engine.definitions.named_places import target_schema
+from engine.definitions.named_places import refuse_temporary_move, target_schema
 from engine.definitions.table.statistics_parts import drop_statistics_of, statistics_of, store_statistics
-from engine.definitions.table.temporary import refuse_temporary_move
 from engine.session.named_roles import named_role
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.base.eager import settle
 from engine.catalog.storage.stored import key_of
+from engine.definitions.dropping.drop import drop_relations, drop_temporary
 from engine.session.ports import OnCommit
 from planner.base.errors import SqlError
 from txn.base.types import ShardId
@@ -55,8 +56,6 @@ class TableActions:
             elif await _has_rows(session, oid):
                 await settle(txn.truncate(ShardId(oid)))
         if dropped:
-            from engine.definitions.dropping.drop import drop_relations
-
             txn.next_statement()  # what this statement itself created is to be found
             await drop_relations(session, dropped, cascade=True, quiet=True, ending=True)
 
@@ -75,12 +74,6 @@ class TableActions:
                     )
 
 
-def refuse_temporary_move(*schemas: str) -> None:
-    """Raise SqlError 0A000 where one of the schemas of a SET SCHEMA, where from and where to, is a session's temporary one."""
-    if any(schema.startswith("pg_temp") for schema in schemas):
-        raise SqlError("0A000", "cannot move objects into or out of temporary schemas")
-
-
 async def _has_rows(session: Session, oid: int) -> bool:
     assert session.block.txn is not None
     session.block.txn.next_statement()
@@ -92,8 +85,6 @@ async def _has_rows(session: Session, oid: int) -> bool:
 
 async def drop_temporaries(session: Session) -> None:
     """Drop what is in the session's temporary schema, and the schema, and commit."""
-    from engine.definitions.dropping.drop import drop_temporary
-
     session.block.begin_writing()
     try:
         await session.view.locks.take_schema(session.temp_schema)

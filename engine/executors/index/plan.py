@@ -49,6 +49,7 @@ from planner.indexing.comparisons import conjuncts_of
 from planner.query import (
     Aggregate,
     Cte,
+    CteRange,
     Expr,
     FuncExpr,
     GroupingFunc,
@@ -64,7 +65,7 @@ from planner.query import (
     WindowFunc,
 )
 from planner.query.rewrite import shift_levels
-from planner.query.walk import children
+from planner.query.walk import children, walk
 from planner.rules.occurrences import told_apart
 
 
@@ -431,7 +432,4 @@ def _ungrouped(nodes: Any, group: Sequence[Expr]) -> list[Var]:
 
 
 def _refers_to_itself(body: SetOp, name: str) -> bool:
-    from planner.query import CteRange
-    from planner.query.walk import walk
-
     return any(isinstance(n, CteRange) and n.recursive_ref and n.name == name for n in walk(body.right))

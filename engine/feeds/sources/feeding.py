@@ -8,7 +8,7 @@ from engine.executors.server import ExecutingServer
 
 if TYPE_CHECKING:
     from engine.feeds.sources.registry import Sources
-    from engine.session.session import Session
+    from engine.session.server import SessionServer
 
 
 class FeedingServer(ExecutingServer, Protocol):
@@ -19,6 +19,6 @@ class FeedingServer(ExecutingServer, Protocol):
         """All of them."""
 
 
-def feeding(session: Session) -> FeedingServer:
-    """Return the server of a session: every one is such a server (``engine.server.database``)."""
-    return cast("FeedingServer", session.db)
+def feeding(server: SessionServer) -> FeedingServer:
+    """Return the server of a session as one of these: every one is (``engine.server.database``)."""
+    return cast("FeedingServer", server)

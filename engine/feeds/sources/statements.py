@@ -80,7 +80,7 @@ async def create(session: Session, plan: Plan, statement: st.CreateSource, param
         txn.create_shard(shard_spec(relation))
     txn.create_shard(stored.spec_of(source))
     await session.view.change([*relations, source])
-    txn.on_applied(lambda _ts: feeding(session).sources.follow())
+    txn.on_applied(lambda _ts: feeding(session.db).sources.follow())
     return Command(plan.bound.tag)
 
 
@@ -116,7 +116,7 @@ async def _tables(
     if not statement.table.columns:
         raise SqlError("42601", "a KAFKA source requires columns")
     _check_envelope(statement, Options("kafka", options))
-    await kafka_topic.look(feeding(session), statement.table, options)
+    await kafka_topic.look(feeding(session.db), statement.table, options)
     return [statement.table], []
 
 
@@ -202,7 +202,7 @@ async def alter(session: Session, plan: Plan, statement: st.AlterSource, params:
     if source.paused != statement.pause:
         await session.view.change([replace(source, paused=statement.pause)])
     again = None if statement.pause else source.oid
-    session.block.ensure_txn().on_applied(lambda _ts: feeding(session).sources.follow(again))
+    session.block.ensure_txn().on_applied(lambda _ts: feeding(session.db).sources.follow(again))
     return Command(plan.bound.tag)
 
 
@@ -215,7 +215,7 @@ async def drop(session: Session, plan: Plan, statement: st.DropSource, params: P
     if any(source.kind == "postgres" for source in sources):
         session.block.must_be_alone("DROP SOURCE of a POSTGRES source")
     if sources:
-        session.block.ensure_txn().on_end(feeding(session).sources.follow)
+        session.block.ensure_txn().on_end(feeding(session.db).sources.follow)
     for source in sources:
         await _drop(session, source, cascade=statement.cascade)
     for source in sources:
@@ -234,7 +234,7 @@ async def _drop(session: Session, source: SourceDef, *, cascade: bool) -> None:
 
 async def _drop_slot(session: Session, source: SourceDef) -> None:
     """Drop what upstream keeps for a source. If that cannot be done the source goes all the same, with a warning."""
-    await feeding(session).sources.halt(source.oid)
+    await feeding(session.db).sources.halt(source.oid)
     wrong = await postgres_slot.drop(source)
     if wrong is not None:
         slot = source.options["slot"]

@@ -16,6 +16,7 @@ from pgwire.give_way import openly
 from pgwire.long.values import joined
 from planner.base.errors import Span, SqlError
 from planner.facts import TEXT
+from planner.functions.values.reg import NAMED, named_output
 from planner.plpgsql import tree
 from planner.plpgsql.conditions import state_named
 from planner.types import SqlType
@@ -146,8 +147,6 @@ def shown(frame: Frame, value: Any, type_: SqlType) -> str | None:
         return None
     if type_.oid == TEXT and isinstance(value, str):
         return value
-    from planner.functions.values.reg import NAMED, named_output
-
     if type_.oid in NAMED:
         return str(named_output(frame.session, type_.oid, value))
     return text_output(type_.oid, value, frame.session.output_settings)

@@ -77,7 +77,6 @@ from txn.base.slices import over
 if TYPE_CHECKING:
     from engine.catalog.reading import Reading
     from engine.session.server import Server
-    from engine.session.session import Session
 
 CACHED_CATALOG_VERSIONS = 4
 # The larger ones of what is built in, which depend on no session
@@ -255,11 +254,11 @@ class VirtualCatalog:
         return part
 
     @staticmethod
-    def _made(definition: RelationDef, make: Maker, session: Session) -> Rows:
+    def _made(definition: RelationDef, make: Maker, session: Reading) -> Rows:
         return _tuples(definition, numbered(definition, make(session), session))
 
     @staticmethod
-    def _prints_otherwise(definition: RelationDef, session: Session) -> bool:
+    def _prints_otherwise(definition: RelationDef, session: Reading) -> bool:
         """Tell whether the rows are made for the session alone, because of how names and literals are written in what it reads."""
         read = session.output_settings
         styles = read.date_style, read.date_order, read.interval_style, read.bytea_output
@@ -275,11 +274,11 @@ class VirtualCatalog:
         seen = visible(session, self._relations[oid], self._places[oid])
         return rows if seen is None else seen(rows)
 
-    def _all_rows(self, oid: int, session: Session) -> Rows:
+    def _all_rows(self, oid: int, session: Reading) -> Rows:
         rows = self._rows_of_sources(oid, session)
         return rows if oid != PG_TYPE_OID else self._with_rights(rows, session)
 
-    def _with_rights(self, rows: Rows, session: Session) -> Rows:
+    def _with_rights(self, rows: Rows, session: Reading) -> Rows:
         """Return the rows of pg_type with the rights to types of PostgreSQL's own, which few databases have granted or revoked."""
         lists = built_in_lists(session.catalog)
         if not lists:
@@ -292,7 +291,7 @@ class VirtualCatalog:
             for row in paced(rows)
         ]
 
-    def _rows_of_sources(self, oid: int, session: Session) -> Rows:
+    def _rows_of_sources(self, oid: int, session: Reading) -> Rows:
         parts = [
             self._part(oid, position, source, session).rows
             for position, source in enumerate(self._sources[oid])
@@ -348,7 +347,7 @@ class VirtualCatalog:
         found, keep = find, seen
         return lambda value: keep(found(value))
 
-    def _finder_of_all(self, oid: int, attnum: int, session: Session) -> Callable[[Any], Rows] | None:
+    def _finder_of_all(self, oid: int, attnum: int, session: Reading) -> Callable[[Any], Rows] | None:
         sources = self._sources.get(oid)
         if sources is None or any(source.scope == "session" for source in sources):
             return None
@@ -375,7 +374,7 @@ class VirtualCatalog:
 
         return find
 
-    def _built_in(self, oid: int, session: Session) -> Part:
+    def _built_in(self, oid: int, session: Reading) -> Part:
         """Return the rows of all static sources of a relation."""
         part = _static.get((oid, -1))
         if part is None:
@@ -387,7 +386,7 @@ class VirtualCatalog:
         return part
 
     def _finder(
-        self, oid: int, position: int, source: Source, attnum: int, session: Session
+        self, oid: int, position: int, source: Source, attnum: int, session: Reading
     ) -> Callable[[Any], Rows]:
         locate = source.keys.get(self._relations[oid].columns[attnum - 1].name)
         if locate is None or self._prints_otherwise(self._relations[oid], session):
@@ -417,7 +416,7 @@ class VirtualCatalog:
                 catalog: CatalogSnapshot = session.catalog
                 yield from self._kept_rows(oid, position, source, catalog.database).prepare(session, catalog)
 
-    def ahead(self, session: Session) -> Iterator[None]:
+    def ahead(self, session: Reading) -> Iterator[None]:
         """Make what browsing reads whole, in steps between which others have their turns (``engine.session.catalog.ahead``)."""
         for name, columns in BROWSED.items():
             definition = self._named[name]
