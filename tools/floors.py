@@ -19,10 +19,12 @@ FLOORS: Final[dict[str, tuple[str, ...]]] = {
         "auth", "tcp", "session", "server", "client",
     ),
     "planner": (
-        "base", "facts", "types", "ast", "catalog", "query", "statements", "parse", "functions.costs", "functions.registry",
-        "functions.session", "functions.inline", "lower.kit", "geometry", "patterns", "textsearch", "functions", "lower.forms",
-        "evaluate", "conversion", "indexing", "deparse", "partitions", "bind.context", "bind.scope", "rules", "plpgsql", "bind",
-        "lower", "information",
+        "facts", "base", "types", "ast", "catalog", "query", "statements", "parse", "functions.costs", "functions.registry",
+        "functions.session", "functions.inline", "patterns", "geometry", "textsearch", "conversion", "lower.kit",
+        "functions : functions.aggregates : functions.extensions : functions.json : functions.numbers : functions.search : "
+        "functions.system : functions.text : functions.time : functions.values",
+        "evaluate", "indexing", "deparse", "partitions", "rules", "bind : plpgsql", "lower : lower.decorrelate : lower.query",
+        "lower.forms", "information",
     ),
     "txn": (
         "base", "values", "persist", "mvcc", "locks", "wal", "log", "transaction", "upkeep", "api", "inspect", "store",
@@ -32,10 +34,13 @@ FLOORS: Final[dict[str, tuple[str, ...]]] = {
         "connection", "server", "__main__",
     ),
 }  # fmt: skip
-"""From the lowest to the highest."""
+"""From the lowest to the highest; between colons stands what is on one floor."""
 
 _HEIGHTS: Final = {
-    f"{package}.{name}": height for package, names in FLOORS.items() for height, name in enumerate(names)
+    f"{package}.{name}": height
+    for package, names in FLOORS.items()
+    for height, together in enumerate(names)
+    for name in together.split(" : ")
 }
 
 
@@ -56,3 +61,13 @@ def points_up(module: str, imported: str) -> bool:
     if package in (module, imported):
         return False
     return _HEIGHTS[f"{package}.{floor_of(module)}"] < _HEIGHTS[f"{package}.{floor_of(imported)}"]
+
+
+def layers(package: str) -> tuple[str, ...]:
+    """Return the floors of a package as import-linter has them: the highest first, and of a folder of which parts are floors the parts alone."""
+    names = [name for together in FLOORS[package] for name in together.split(" : ")]
+    above = {name for name in names if any(other.startswith(f"{name}.") for other in names)}
+    return tuple(
+        " : ".join(name for name in together.split(" : ") if name not in above)
+        for together in reversed(FLOORS[package])
+    )

@@ -52,7 +52,8 @@ from pgwire.release import release_error
 from pgwire.voice import Severity
 from planner.base.errors import SqlError
 from planner.functions.system.names import other_type_name
-from planner.functions.values.reg import reg_input, reg_output
+from planner.functions.system.reg_output import reg_output
+from planner.functions.values.reg import reg_input
 from planner.query import OutputColumn
 
 T = TypeVar("T")

@@ -22,8 +22,8 @@ from pgwire.backend import Responder
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.rows import LongRows
 from planner.base.errors import SqlError
+from planner.base.quoting import quote_identifier
 from planner.bind.expression.calls import is_users_function, proc_fact
-from planner.deparse.expr import quote_identifier
 from planner.facts import ProcFact, facts
 
 if TYPE_CHECKING:

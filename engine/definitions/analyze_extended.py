@@ -20,11 +20,11 @@ from engine.session.acting import acting_as
 from pgwire.codecs.registry import text_output
 from pgwire.give_way import openly, paced
 from planner.base.errors import SqlError
+from planner.base.quoting import quote_identifier
 from planner.bind.define.statistics import columns_of, stored_expressions
 from planner.bind.stored.runnable import runnable
 from planner.catalog import RelationDef
 from planner.catalog.statistics import StatisticsDef
-from planner.deparse.expr import quote_identifier
 from planner.evaluate import Env, RowFunction, Shared, compile_expr
 from planner.facts import facts
 from planner.functions.values.compare import hash_key, sort_key

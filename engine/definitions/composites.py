@@ -39,8 +39,8 @@ from engine.session.session import Session
 from pgwire.give_way import between, openly
 from planner import statements as st
 from planner.base.errors import SqlError
+from planner.bind.stored.domain_checks import check_function
 from planner.catalog import ColumnDef, TypeDef
-from planner.conversion.domain_checks import check_function
 from planner.functions.system.names import type_name
 from planner.types.domains import domain_named, plain_type
 

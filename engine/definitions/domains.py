@@ -23,9 +23,8 @@ from engine.session.portal import Command, Outcome
 from engine.session.session import Session
 from planner import statements as st
 from planner.base.errors import SqlError
-from planner.bind.define.domain import stored_check
+from planner.bind.stored.domain_checks import check_function, stored_check
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef, TypeDef
-from planner.conversion.domain_checks import check_function
 from planner.types.facts import element_of, format_type
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from dataclasses import replace
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import Stored
 from engine.session.session import Session
+from planner.base.quoting import quote_identifier
 from planner.bind import bind_check
-from planner.bind.define.domain import stored_check
 from planner.bind.define.functions import rebase_body, rebase_default
 from planner.bind.define.policy import rebound_policies
 from planner.bind.define.statistics import rebound_statistics
@@ -27,11 +27,11 @@ from planner.bind.define.table.generated import stored_generation
 from planner.bind.define.table.index import rebound_indexes
 from planner.bind.define.trigger import rebound_triggers
 from planner.bind.stored import rebase_default_text, rebase_readable_view
+from planner.bind.stored.domain_checks import stored_check
 from planner.bind.stored.renaming import renamed
 from planner.catalog import FunctionDef, RelationDef, TypeDef
 from planner.catalog.relation_kinds import BY_QUERY, WITH_EXPRESSIONS
 from planner.deparse import deparse_expr
-from planner.deparse.expr import quote_identifier
 from planner.query import Expr
 
 Mentions = Callable[[str | None], bool]

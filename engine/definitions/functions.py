@@ -57,9 +57,9 @@ from planner.catalog.opclasses import OperatorFamilyDef
 from planner.catalog.relation_kinds import BY_QUERY
 from planner.catalog.rights import Rights
 from planner.evaluate import evaluate_constant
+from planner.functions.system.function_names import function_name
 from planner.functions.system.names import type_name
 from planner.information.describe import describe_object
-from planner.information.functions import function_name
 
 Params = tuple[Any, ...]
 

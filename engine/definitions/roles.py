@@ -41,15 +41,15 @@ from pgwire.auth.scram import (
 )
 from pgwire.give_way import opening, paced_iter, spaced
 from planner.base.errors import SqlError, not_supported
+from planner.base.quoting import quote_identifier
 from planner.catalog import AclDef, FunctionDef, RoleDef
 from planner.catalog.parameters import PG_PARAMETER_ACL
 from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.catalog.rights import grantable_columns, languages
-from planner.deparse.expr import quote_identifier
+from planner.functions.system.function_names import shown_function
 from planner.functions.system.names import type_name
 from planner.functions.values.reg import search_object_name
 from planner.information.describe import describe_object
-from planner.information.functions import shown_function
 from planner.statements import RoleStatement
 from planner.textsearch.names import SEARCH_NAMES
 

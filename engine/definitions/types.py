@@ -39,6 +39,7 @@ from engine.session.session import Session
 from pgwire.give_way import between, give_way, opening, openly, paced, paced_iter, spaced
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
+from planner.base.quoting import quote_ident
 from planner.catalog import (
     FIRST_RANK,
     AclDef,
@@ -52,7 +53,6 @@ from planner.catalog.acl import reowned
 from planner.catalog.relation_kinds import BY_QUERY, ROW_TYPED
 from planner.facts import facts
 from planner.functions.system.names import type_name
-from planner.functions.values.reg import quote_ident
 from planner.partitions.bounds import descendants
 from planner.types.facts import FIRST_USER_OID
 

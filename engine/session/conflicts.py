@@ -24,9 +24,10 @@ from engine.catalog.tids import block_and_position, tid_of
 from engine.session.large_objects.shards import NAMES
 from engine.session.transaction.shown_values import shown_value
 from pgwire.codecs.registry import CodecSettings
+from planner.base.quoting import quote_identifier
+from planner.bind.stored.shown import index_key_text
 from planner.catalog import Catalog, IndexDef, RelationDef
-from planner.deparse import Reader, index_key_text
-from planner.deparse.expr import quote_identifier
+from planner.deparse import Reader
 from planner.facts import BYTEA, INT8
 from planner.information.named_constants import with_names
 from planner.types.facts import element_of

@@ -12,7 +12,8 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from planner.base.errors import not_supported
-from planner.conversion.domain_checks import Demand, demand
+from planner.bind.stored.domain_checks import demand
+from planner.conversion.ports import Demand
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot

@@ -29,8 +29,8 @@ from engine.session.conflicts import (
 from pgwire.codecs.errors import DataError
 from pgwire.errors import BackendError, ErrorReport
 from planner.base.errors import SqlError
+from planner.base.suspend import Suspend
 from planner.catalog import Catalog
-from planner.evaluate.env import Suspend
 from txn.base import errors as txn_errors
 from txn.base.time import moment_text
 from txn.locks.advisory import MAX_NUMBERS

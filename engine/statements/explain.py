@@ -35,7 +35,7 @@ from pgwire.give_way import openly
 from planner import query as q
 from planner import statements as st
 from planner.base.errors import not_supported
-from planner.deparse.expr import quote_identifier
+from planner.base.quoting import quote_identifier
 from planner.query import OutputColumn, QueryExpr
 from planner.rules.route import Route
 from planner.types import SqlType

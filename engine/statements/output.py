@@ -34,8 +34,9 @@ from pgwire.long.values import LONG
 from pgwire.oids import BYTEA
 from planner.base.errors import SqlError
 from planner.facts import INT2, INT4, INT8, TEXT
+from planner.functions.system.reg_output import named_output
 from planner.functions.values.acl_items import ACL_TYPES, acl_input
-from planner.functions.values.reg import NAMED, named_input, named_output
+from planner.functions.values.reg import NAMED, named_input
 from planner.query import OutputColumn
 from planner.types import SqlType
 

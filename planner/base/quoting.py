@@ -11,10 +11,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from contextvars import ContextVar
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from planner.facts import rows
+from pgwire.give_way import paced
+from pgwire.long.values import joined, replaced
+from planner.facts import (
+    rows,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    pass
+
+from contextvars import ContextVar
+from typing import Protocol
 
 _EVERYTHING: Final[ContextVar[bool]] = ContextVar("quote_all_identifiers", default=False)
 """A strand that is laid aside has a context of its own, so that others print as they want to meanwhile."""
@@ -71,3 +80,25 @@ def for_reader_of_rows(form: Callable[..., Callable[..., Any]]) -> Callable[...,
         return functools.partial(printed, session, made) if session.quotes_all else made
 
     return making
+
+
+def quote_identifier(name: str) -> str:
+    """Return ``name`` as it must be written in SQL: quoted unless lower-case, plain and no keyword."""
+    plain = bool(name) and (name[0].islower() or name[0] == "_") and name.isascii() and not everything()
+    if plain and name == name.lower() and name.replace("_", "a").isalnum() and name not in keywords():
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_ident(name: str) -> str:
+    """Quote an identifier where PostgreSQL would: not lower-case letters, digits, _, or a reserved word."""
+    if (
+        name
+        and not everything()
+        and (name[0].islower() or name[0] == "_")
+        and name.isascii()
+        and all(c.islower() or c.isdigit() or c in "_" for c in paced(name, 1024))
+        and name not in keywords()
+    ):
+        return name
+    return joined(('"', replaced(name, '"', '""'), '"'))

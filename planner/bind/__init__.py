@@ -24,6 +24,7 @@ from planner import ast
 from planner import query as qt
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
+from planner.bind import supplied  # noqa: F401 - answers what is asked from below
 
 # these register binders of AST classes
 from planner.bind.change import with_items as changes

@@ -20,7 +20,7 @@ from planner.catalog.extensions import WITH_OPERATORS, with_operators
 from planner.catalog.guard import guarded
 from planner.conversion.casts import CoerceEnv, ParamTypes
 from planner.conversion.type_names import find_builtin, resolve_type
-from planner.functions.values.reg import NamesOf
+from planner.functions.values.names_of import NamesOf
 from planner.query import Expr, OutputColumn
 from planner.textsearch.names import read_stored
 from planner.types import SqlType

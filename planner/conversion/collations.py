@@ -20,9 +20,9 @@ from typing import Any, Final, NamedTuple
 
 from pgwire.give_way import give_way
 from planner.base.errors import Span, SqlError
+from planner.base.quoting import quote_identifier
 from planner.catalog import Catalog, ColumnDef, RelationDef
 from planner.catalog.collations import CollationDef
-from planner.deparse.expr import quote_identifier
 from planner.facts import RECORD, TEXT, UNKNOWN, facts, rows
 from planner.query import (
     Aggregate,

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from planner.base.errors import SqlError
+from planner.base.quoting import quote_identifier
 from planner.catalog import RelationDef
-from planner.deparse.expr import INDENT_STEP, Printer, collation_name, quote_identifier, stored_function
+from planner.deparse.expr import INDENT_STEP, Printer, collation_name, stored_function
 from planner.deparse.from_ import level_of, relation_name, values
 from planner.deparse.names import is_called_otherwise
 from planner.deparse.query import print_from, print_query, print_targets, print_with

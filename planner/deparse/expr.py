@@ -21,7 +21,7 @@ from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from pgwire.give_way import give_way
 from planner.base.errors import JoinSpan, SqlError
-from planner.base.quoting import everything, keywords
+from planner.base.quoting import everything, quote_identifier
 from planner.conversion.order import find_less
 from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN, facts, rows
 from planner.query import (
@@ -74,14 +74,6 @@ if TYPE_CHECKING:
 INDENT_STEP, INDENT_JOIN, INDENT_COLUMN, INDENT_LIMIT = 8, 4, 4, 40
 
 _SYSTEM_COLUMNS = {-1: "ctid", -2: "xmin", -3: "cmin", -4: "xmax", -5: "cmax", -6: "tableoid"}
-
-
-def quote_identifier(name: str) -> str:
-    """Return ``name`` as it must be written in SQL: quoted unless lower-case, plain and no keyword."""
-    plain = bool(name) and (name[0].islower() or name[0] == "_") and name.isascii() and not everything()
-    if plain and name == name.lower() and name.replace("_", "a").isalnum() and name not in keywords():
-        return name
-    return '"' + name.replace('"', '""') + '"'
 
 
 def collation_name(oid: int, name: FunctionName) -> str:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planner.deparse.expr import INDENT_JOIN, INDENT_STEP, Level, Printer, quote_identifier, stored_function
+from planner.base.quoting import quote_identifier
+from planner.deparse.expr import INDENT_JOIN, INDENT_STEP, Level, Printer, stored_function
 from planner.deparse.names import VALUES_NAME, Names, is_called_otherwise, names_of, unlike
 from planner.facts import facts
 from planner.query import (

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.base.errors import SqlError
+from planner.base.quoting import quote_identifier
 from planner.conversion.casts import RECORD_ARRAY
 from planner.deparse.expr import (
     INDENT_COLUMN,
@@ -18,7 +19,6 @@ from planner.deparse.expr import (
     collation_name,
     is_domain_value,
     is_whole_row,
-    quote_identifier,
     stored_function,
     subscripted,
 )

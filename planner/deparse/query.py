@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from planner.deparse.expr import INDENT_COLUMN, INDENT_STEP, Printer, quote_identifier, stored_function
+from planner.base.quoting import quote_identifier
+from planner.deparse.expr import INDENT_COLUMN, INDENT_STEP, Printer, stored_function
 from planner.deparse.from_ import from_item, level_of, values
 from planner.deparse.names import CONVERTED_NAME, VALUES_NAME
 from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from planner.base.quoting import quote_identifier
 from planner.catalog import RelationDef
 from planner.catalog.trigger import TriggerDef
 from planner.deparse import STORED_READER, Reader
-from planner.deparse.expr import INDENT_STEP, Level, Printer, quote_identifier, quote_literal
+from planner.deparse.expr import INDENT_STEP, Level, Printer, quote_literal
 from planner.query import Expr, Range, RangeColumn
 
 TIMING_WORDS: Final = {"b": "BEFORE", "a": "AFTER", "i": "INSTEAD OF"}

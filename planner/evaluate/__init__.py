@@ -31,11 +31,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
+from planner.base.arrays import flat
 from planner.base.errors import SqlError
+from planner.base.suspend import Suspend
 from planner.evaluate import nodes as _nodes  # noqa: F401 - completes the unit
 from planner.evaluate.calls import walk
-from planner.evaluate.env import EMPTY_LAYOUT, Env, Layout, Row, RowFunction, Shared, Suspend
-from planner.evaluate.runtime import flat, record_maker
+from planner.evaluate.env import EMPTY_LAYOUT, Env, Layout, Row, RowFunction, Shared
+from planner.evaluate.runtime import record_maker
 from planner.evaluate.unit import Unit, value_function
 from planner.facts import facts
 from planner.functions.session import EvalSession

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from planner.evaluate.runtime import flat
+from planner.base.arrays import flat
 from planner.facts import facts, of_types
 from planner.functions import load
 from planner.functions.registry import Builtin

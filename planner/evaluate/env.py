@@ -7,7 +7,6 @@ Suspend   raised by an expression that has to wait (pg_sleep, a lock, a function
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
@@ -16,25 +15,6 @@ from planner.functions.session import EvalSession
 from planner.query import Expr, SubLink
 
 Row: TypeAlias = tuple[Any, ...]
-
-
-class Suspend(Exception):
-    """Raised inside an expression that must wait: the executor waits, then evaluates the batch again.
-
-    ``kind`` is ``"sleep"`` (``argument`` seconds), ``"wait"`` (an awaitable), ``"call"`` (an awaitable whose answer is the value) or
-    ``"load"`` (the executor's own request).
-    Values of volatile functions are replayed from ``Shared.log`` so that evaluating again changes nothing.
-    """
-
-    def __init__(self, kind: str, argument: Any) -> None:
-        super().__init__(kind)
-        self.kind = kind
-        self.argument = argument
-
-    def abandon(self) -> None:
-        """Nobody can wait where it was raised: give up what there is to wait for."""
-        if self.kind == "call" or (self.kind == "wait" and inspect.iscoroutine(self.argument)):
-            self.argument.close()
 
 
 class Shared:

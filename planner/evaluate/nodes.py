@@ -15,12 +15,14 @@ from pgwire.bounded import bounded
 from pgwire.codecs.domain import TUPLE_TYPES, VECTORS
 from pgwire.codecs.system import RecordValue
 from pgwire.codecs.users.composite import pack_row, record_of
+from planner.base.arrays import flat
 from planner.base.errors import not_supported
+from planner.base.suspend import Suspend
 from planner.conversion.domain_checks import DomainCheck
 from planner.evaluate.assign import assign_item, assign_slice, bounds_given, subscripts_given
 from planner.evaluate.assign_keys import assign_member, assign_pair, keys_given
 from planner.evaluate.coordinates import assign_coordinate, coordinate
-from planner.evaluate.env import Env, Layout, Suspend
+from planner.evaluate.env import Env, Layout
 from planner.evaluate.runtime import (
     ABSENT,
     all_array,
@@ -28,7 +30,6 @@ from planner.evaluate.runtime import (
     any_equal,
     array_item,
     array_slice,
-    flat,
     greatest,
     leaf_item,
     least,

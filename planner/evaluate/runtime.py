@@ -7,11 +7,12 @@ from itertools import chain, repeat
 from typing import Any
 
 from pgwire.bounded import BoundedArray, alike, plain
-from pgwire.codecs.array import around, array_shape, dimensions, flatten, nest
+from pgwire.codecs.array import around, array_shape, dimensions, nest
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import paced
 from pgwire.long.arrays import cut as cut_items
 from pgwire.long.arrays import holds, tupled
+from planner.base.arrays import flat
 from planner.base.errors import SqlError
 from planner.evaluate.env import Env, Row, RowFunction
 
@@ -21,18 +22,6 @@ class _Absent:
 
 
 ABSENT = _Absent()
-
-
-def flat(array: tuple[Any, ...], leaf: bool = False) -> tuple[Any, ...]:
-    """Return the elements of an array of any dimension, in storage order.
-
-    ``leaf``, here and below: elements are tuples themselves (interval, timetz).
-    """
-    if leaf:
-        return tupled(flatten(array, len(dimensions(array, True)))) if array else ()
-    if array and type(array[0]) is tuple:
-        return tupled([x for part in paced(array) for x in flat(part)])
-    return plain(array)
 
 
 def map_array(element: RowFunction, array: tuple[Any, ...], e: Env, leaf: bool = False) -> tuple[Any, ...]:

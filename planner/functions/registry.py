@@ -32,7 +32,7 @@ PythonForm = Callable[..., Any]
 
 PRINTERS: Final = (
     "planner.information", "planner.functions.values.reg", "planner.functions.system.names", "planner.functions.system.files",
-    "planner.functions.system.information_schema", "planner.functions.system.server",
+    "planner.information.information_schema", "planner.functions.system.server",
 )  # fmt: skip
 """Modules whose functions print names and definitions as the session reads them (``planner.base.quoting``)."""
 

@@ -7,7 +7,7 @@ import math
 from pgwire.codecs.geometric import Box, Circle, Line, Lseg, Point, Points, box_of, near, same_point
 from pgwire.give_way import paced
 from planner.base.errors import SqlError
-from planner.functions.numbers.floating import add, div, mul, sub
+from planner.base.floats import add, div, mul, sub
 from planner.geometry.lines import (
     Nearest,
     at_least,

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pgwire.codecs.geometric import EPSILON, Line, Lseg, Point, less, line_through, near, same_point, slope
 from pgwire.give_way import paced_iter
 from planner.base.errors import SqlError
-from planner.functions.numbers.floating import add, div, mul, sub
+from planner.base.floats import add, div, mul, sub
 
 Nearest = tuple[float, Point]
 

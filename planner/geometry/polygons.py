@@ -14,7 +14,7 @@ from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.long.arrays import gathered
 from pgwire.release import mind_long
 from planner.base.errors import SqlError
-from planner.functions.numbers.floating import add, div, mul, sub
+from planner.base.floats import add, div, mul, sub
 from planner.geometry import areas
 from planner.geometry.lines import (
     above,

@@ -14,8 +14,10 @@ from typing import Any, Final
 from planner.base.errors import SqlError, not_supported
 from planner.catalog import Catalog, ColumnDef, RelationDef
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
+from planner.conversion.ports import KEY_EXPR
 from planner.evaluate import Env, Layout, compile_expr
 from planner.facts import facts
+from planner.query.exprs import has_calls
 from planner.types import SqlType
 from planner.types.facts import FIRST_USER_OID, format_type
 
@@ -39,13 +41,10 @@ def own_hasher(catalog: Catalog, class_oid: int, type_: SqlType, seed: int) -> H
             f'operator class "{found.name}" of access method hash is missing support function {_EXTENDED} '
             f"for type {format_type(found.input_type)}",
         )
-    from planner.bind.stored import bind_key_expr
-    from planner.bind.stored.runnable import has_calls  # which bind what this divides
-
     called = f'"#{oid}"' if oid >= FIRST_USER_OID else f"pg_catalog.{facts().procs[oid].name}"
     column = ColumnDef(attnum=1, name="value", type=type_)
     alone = RelationDef(oid=0, schema_oid=0, schema="", name="key", kind="r", columns=(column,))
-    expr = bind_key_expr(f"{called}(value, {seed}::pg_catalog.int8)", alone, catalog)
+    expr = KEY_EXPR(f"{called}(value, {seed}::pg_catalog.int8)", alone, catalog)
     if has_calls(expr):
         raise not_supported(
             f'operator class "{found.name}" in a partition key: a function that is no expression'

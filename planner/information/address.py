@@ -20,6 +20,7 @@ from pgwire.codecs.int import parse_oid
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.system import RecordValue
 from planner.base.errors import SqlError
+from planner.base.quoting import quote_ident
 from planner.catalog import RANGE_CONSTRUCTORS, RelationDef
 from planner.catalog.acl import EVERYBODY
 from planner.catalog.collations import PG_COLLATION
@@ -31,7 +32,7 @@ from planner.facts import REGCONFIG, REGDICTIONARY, ProcFact, facts, rows
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
 from planner.functions.system.server import record_of
-from planner.functions.values.reg import find_relation, find_type, object_schemas, quote_ident
+from planner.functions.values.reg import find_relation, find_type, object_schemas
 from planner.textsearch.names import find_named
 from planner.types.facts import format_type
 

@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.settings import CodecSettings
 from planner.base.errors import SqlError, not_supported
-from planner.bind.define.domain import stored_check
+from planner.base.quoting import quote_ident
 from planner.bind.define.table.partition import key_definition, shown_condition
 from planner.bind.expression.expr import bind_clause
 from planner.bind.query.select import bind_view
 from planner.bind.scope import Scope
 from planner.bind.stored import coerce_default, stored_context, table_scope
+from planner.bind.stored.domain_checks import stored_check
+from planner.bind.stored.shown import index_definition, index_key_text
 from planner.catalog import ConstraintDef, IndexDef, RelationDef, TypeDef
 from planner.catalog.relation_kinds import BY_QUERY
 from planner.conversion.resolve import default_arguments
@@ -32,21 +34,18 @@ from planner.deparse import (
     check_definition,
     deparse_expr,
     deparse_query,
-    index_definition,
-    index_key_text,
+    exclusion_definition,
+    foreign_key_definition,
+    timing_words,
 )
+from planner.deparse import key_definition as constraint_key_definition
 from planner.deparse.expr import depends_on_styles
 from planner.facts import FLOAT8, ProcFact, facts, rows
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
-from planner.functions.system.names import (
-    opclass_is_visible,
-    qualifier,
-    relation_visible,
-    shown_schema,
-    type_name,
-)
-from planner.functions.values.reg import find_relation, quote_ident
+from planner.functions.system.function_names import entry_points
+from planner.functions.system.names import opclass_is_visible, qualifier, relation_visible, shown_schema, type_name
+from planner.functions.values.reg import find_relation
 from planner.information.named_constants import as_literals_are, for_reader, names_for_reader
 from planner.parse import parse_expression
 from planner.partitions.bounds import bound_text
@@ -278,15 +277,6 @@ def constraint_text(
     session: EvalSession, table: RelationDef, constraint: ConstraintDef, *, pretty: bool
 ) -> str:
     """Return the definition of a table's constraint."""
-    from planner.deparse import (
-        check_definition,
-        exclusion_definition,
-        foreign_key_definition,
-        index_key_text,
-        key_definition,
-        timing_words,
-    )
-
     timing = timing_words(constraint)
     if constraint.kind == "t":
         return "TRIGGER" + timing
@@ -316,7 +306,7 @@ def constraint_text(
         include = [names[a] for a in index.include]
         return exclusion_definition(index, keys, operators, where, include) + timing
     return (
-        key_definition(
+        constraint_key_definition(
             constraint.kind == "p",
             [names[a] for a in constraint.attnums],
             include=[names[a] for a in index.include] if index is not None else (),
@@ -533,12 +523,6 @@ def _sources() -> dict[int, _Source]:
         )
         for row in rows("functions")
     }  # fmt: skip
-
-
-@functools.cache
-def entry_points() -> dict[int, str]:
-    """Return pg_proc.prosrc of the functions where it is not the name."""
-    return {int(row["oid"]): row["prosrc"] for row in rows("prosrc")}
 
 
 INTERNAL_LANGUAGE = 12

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
+from planner.base.quoting import quote_ident
 from planner.catalog import ExtensionDef, RelationDef, SystemCatalog
 from planner.catalog.collations import PG_COLLATION
 from planner.catalog.conversions import PG_CONVERSION
@@ -24,15 +25,15 @@ from planner.conversion.collations import shown_collation
 from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
+from planner.functions.system.function_names import constructor_name, shown_function
 from planner.functions.system.names import (
     conversion_is_visible,
     opclass_is_visible,
     relation_visible,
     type_name,
 )
-from planner.functions.values.reg import quote_ident, search_object_name
+from planner.functions.values.reg import search_object_name
 from planner.indexing.opclass_extensions import extension_classes
-from planner.information.functions import constructor_name, shown_function
 from planner.information.statistics import statistics_name
 from planner.textsearch.names import SEARCH_NAMES, by_oid
 from planner.types.facts import format_type

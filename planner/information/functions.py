@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from planner.base.errors import SqlError
+from planner.base.quoting import quote_ident
 from planner.bind.define.functions import body_statements, deparse_kept
 from planner.bind.expression.calls import default_values
 from planner.catalog import FunctionDef
@@ -21,11 +22,12 @@ from planner.conversion.collations import shown_collation
 from planner.conversion.polymorphic import POLYMORPHIC, takes_unknown
 from planner.deparse import deparse_expr
 from planner.deparse.expr import quote_literal
-from planner.facts import UNKNOWN, facts
+from planner.facts import UNKNOWN
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
-from planner.functions.system.names import qualifier, shown_schema, type_name
-from planner.functions.values.reg import quote_ident, search_object_name
+from planner.functions.system.function_names import _type, constructor_name
+from planner.functions.system.names import function_is_visible, qualifier, shown_schema
+from planner.functions.values.reg import search_object_name
 from planner.information import definitions as built_in
 from planner.information.named_constants import as_literals_are, for_reader
 from planner.query import Select
@@ -39,55 +41,12 @@ _VOLATILITY = {"i": "IMMUTABLE", "s": "STABLE", "v": ""}
 _PARALLEL = {"s": "PARALLEL SAFE", "r": "PARALLEL RESTRICTED", "u": ""}
 
 
-def function_is_visible(session: EvalSession, function: FunctionDef) -> bool:
-    """Tell whether a call by name alone, with its argument types, finds a user's function; it never finds a temporary one."""
-    if function.schema.startswith("pg_temp_"):
-        return False
-    for schema in session.search_path:
-        if schema.startswith("pg_temp"):
-            continue  # functions are never looked for there
-        if schema == function.schema:
-            return True
-        if schema == "pg_catalog":
-            procs = facts().procs_by_name.get(function.name, ())
-            if any(proc.arg_types == function.inputs for proc in procs):
-                return False
-            continue
-        for other in session.catalog.functions_named(function.name):
-            if other.schema == schema and other.inputs == function.inputs:
-                return False
-    return False
-
-
-def function_name(session: EvalSession, function: FunctionDef) -> str:
-    """Return a user's function by name, with its schema where the search path does not find it, as regproc prints it."""
-    name = quote_ident(function.name)
-    return name if function_is_visible(session, function) else f"{quote_ident(function.schema)}.{name}"
-
-
-def constructor_name(session: EvalSession, oid: int, *, with_types: bool = False) -> str | None:
-    """Return a constructor of a user's ranges by name, as ``function_name``; ``with_types``: of its arguments. None for what is none."""
-    proc = facts().procs.get(oid)
-    made = None if proc is None else session.catalog.type_by_oid(proc.result)
-    if proc is None or made is None:
-        return None
-    name = quote_ident(proc.name)
-    if made.schema not in session.search_path or made.schema.startswith("pg_temp_"):
-        name = f"{shown_schema(session, made.schema)}.{name}"
-    return f"{name}({','.join(_type(session, of) for of in proc.arg_types)})" if with_types else name
-
-
 def called_function(session: EvalSession, function: FunctionDef) -> str:
     """As ``function_name``, in definitions."""
     name = quote_ident(function.name)
     return (
         name if function_is_visible(session, function) else f"{shown_schema(session, function.schema)}.{name}"
     )
-
-
-def shown_function(session: EvalSession, function: FunctionDef) -> str:
-    """Return ``name(type,type)`` as regprocedure prints a user's function."""
-    return f"{function_name(session, function)}({','.join(_type(session, oid) for oid in function.inputs)})"
 
 
 def namer(session: EvalSession) -> built_in.FunctionNamer:
@@ -109,10 +68,6 @@ def namer(session: EvalSession) -> built_in.FunctionNamer:
         return constructor_name(session, oid) or quote_ident(called)
 
     return name
-
-
-def _type(session: EvalSession, oid: int) -> str:
-    return type_name(session, oid, None) or "-"
 
 
 def _default(session: EvalSession, function: FunctionDef, number: int) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pgwire.codecs.system import RecordValue
 from planner.base.errors import SqlError, not_supported
+from planner.base.quoting import quote_ident
 from planner.catalog import RelationDef
 from planner.catalog.collations import PG_COLLATION
 from planner.catalog.conversions import PG_CONVERSION
@@ -26,7 +27,6 @@ from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
 from planner.functions.system.names import other_type_name, shown_schema
 from planner.functions.system.server import record_of
-from planner.functions.values.reg import quote_ident
 from planner.indexing.opclass_extensions import extension_classes
 from planner.information.describe import (
     casts_by_oid,

@@ -18,7 +18,9 @@ from planner.conversion.casts import is_oid_text
 from planner.deparse.expr import quote_literal
 from planner.facts import REGCLASS
 from planner.functions.session import EvalSession
-from planner.functions.values.reg import NAMED, REG_ARRAYS, NamesOf, find_relation, named_output
+from planner.functions.system.reg_output import named_output
+from planner.functions.values.names_of import NamesOf
+from planner.functions.values.reg import NAMED, REG_ARRAYS, find_relation
 from planner.textsearch.names import SEARCH_NAMES
 from planner.types.facts import format_type
 

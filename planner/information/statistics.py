@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from planner.base.quoting import quote_identifier
+from planner.bind.stored.shown import expression_in_definition
 from planner.catalog import RelationDef
 from planner.catalog.mcv_lists import decoded
 from planner.catalog.statistics import KINDS, StatisticsDef
-from planner.deparse import expression_in_definition
-from planner.deparse.expr import quote_identifier
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
 from planner.functions.system.names import qualifier, shown_schema

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from planner.base.quoting import quote_ident
 from planner.bind.define.trigger import stored_condition
 from planner.catalog import RelationDef
 from planner.catalog.trigger import TriggerDef
@@ -13,7 +14,6 @@ from planner.facts import facts
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
 from planner.functions.system.names import relation_visible, shown_schema
-from planner.functions.values.reg import quote_ident
 from planner.information import definitions as built_in
 from planner.information.functions import called_function
 from planner.information.named_constants import for_reader

@@ -24,6 +24,7 @@ from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from pgwire.give_way import paced_sorted
 from planner.base.errors import SqlError
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
+from planner.conversion.ports import KEY_EXPR
 from planner.deparse.expr import quote_literal
 from planner.evaluate import Env, Layout, compile_expr
 from planner.facts import BOOL, INT4, NUMERIC
@@ -268,14 +269,12 @@ def _covers(
 
 def key_exprs(parent: RelationDef, catalog: Catalog) -> list[Expr]:
     """Return the partition key of a table as expressions over its columns."""
-    from planner.bind.stored import bind_key_expr
-
     key = parent.partition_key
     assert key is not None
     return [
         Var(type=parent.column(attnum).type, range=0, attnum=attnum, name=parent.column(attnum).name)
         if attnum
-        else bind_key_expr(text, parent, catalog)
+        else KEY_EXPR(text, parent, catalog)
         for attnum, text in zip(key.attnums, key.expressions, strict=True)
     ]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from planner.base.letters import lower_char, upper_char
 from planner.facts import rows
-from planner.functions.text.strings import lower_char, upper_char
 
 Ranges = tuple[tuple[int, int], ...]
 LAST: Final = 0x10FFFF

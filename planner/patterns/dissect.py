@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from planner.functions.text.strings import lower_char
+from planner.base.letters import lower_char
 from planner.patterns.automaton import Automaton, Places
 from planner.patterns.shape import Kind, Node
 from planner.patterns.steps import spend

@@ -19,7 +19,7 @@ from pgwire.long.arrays import tupled
 from pgwire.long.values import LONG, find, joined_up
 from pgwire.release import mind_long
 from planner.base.errors import SqlError
-from planner.functions.text.strings import lower
+from planner.base.letters import lower
 from planner.patterns.steps import spend
 
 _PLAIN: Final = re.compile(r"[^%_\\]+")

@@ -10,8 +10,19 @@ from typing import Any, Final
 from pgwire.give_way import give_way
 from planner.base.errors import Span
 from planner.facts import facts
-from planner.query import ROW_ID, Aggregate, Const, Expr, GroupingFunc, Param, QueryBase, Var, WindowFunc
-from planner.query.walk import children
+from planner.query import (
+    ROW_ID,
+    Aggregate,
+    Const,
+    Expr,
+    GroupingFunc,
+    Param,
+    QueryBase,
+    SqlCall,
+    Var,
+    WindowFunc,
+)
+from planner.query.walk import children, walk
 
 
 def free_levels(expr: object) -> tuple[list[int], list[tuple[int, Span | None]]]:
@@ -71,3 +82,8 @@ def columns_named(node: Any, range_: int = 0) -> frozenset[int]:
             inside = level + isinstance(current, QueryBase)
             stack.extend((child, inside) for child in children(current))
     return frozenset(found)
+
+
+def has_calls(expr: Any) -> bool:
+    """Tell whether an expression calls users' functions."""
+    return any(isinstance(item, SqlCall) for item in walk(expr))

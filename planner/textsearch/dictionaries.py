@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from planner.base.errors import SqlError, not_supported
+from planner.base.letters import lower
 from planner.catalog import Catalog, ConfigurationDef, DictionaryDef
 from planner.catalog.extensions import UNACCENT_TEMPLATE
 from planner.facts import REGCONFIG, REGDICTIONARY, rows
-from planner.functions.text.strings import lower
 from planner.textsearch.names import by_oid
 from planner.textsearch.options import option_value, truth, unique_options
 from planner.textsearch.parser import tokens

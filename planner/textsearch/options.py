@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from planner.base.errors import SqlError
-from planner.functions.values.reg import quote_ident
+from planner.base.quoting import quote_ident
 
 _TRUTHS = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 

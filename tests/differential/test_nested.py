@@ -1,4 +1,4 @@
-"""Random nested queries beside PostgreSQL 15, on the row executor and on DuckDB, whose own way to unnest is not trusted (``planner.lower.decorrelate.correlations``).
+"""Random nested queries beside PostgreSQL 15, on the row executor and on DuckDB, whose own way to unnest is not trusted (``planner.lower.kit.correlations``).
 
 ``HOLDFAST_DIFF=50000`` asks that many, ``HOLDFAST_SEEDS`` as in ``test_generated``; figures are added to ``HOLDFAST_EVIDENCE``. A sub-select of two
 rows may be met by one side alone.

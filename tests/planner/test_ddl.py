@@ -12,8 +12,9 @@ from planner.base.errors import SqlError
 from planner.bind import bind_check, deparse_check, rebase_view, stored
 from planner.bind.define.table.naming import choose_name
 from planner.bind.stored import stored_default
+from planner.bind.stored.shown import index_definition
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef
-from planner.deparse import deparse_expr, index_definition, key_definition
+from planner.deparse import deparse_expr, key_definition
 from planner.query import CoerceViaIO, Const
 from planner.types import SqlType
 from planner.types.facts import format_type

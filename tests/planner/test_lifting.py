@@ -103,7 +103,7 @@ def test_it_is_joined_once_all_of_its_condition_is_there() -> None:
 def test_others_are_left_to_spark(query: str) -> None:
     statement = bind(f"SELECT b FROM t WHERE a < ({query})").statement
     assert isinstance(statement, QueryStatement)
-    from planner.lower.decorrelate.lifting import lifts_in
+    from planner.lower.query.lifting import lifts_in
     from planner.query import Select
 
     assert isinstance(statement.query, Select)

@@ -15,8 +15,9 @@ from typing import Any
 
 from engine.base.explain.estimated_cost import Estimator, width_of_types
 from engine.base.explain.tree import PlanNode
+from planner.base.quoting import quote_identifier
 from planner.deparse import Reader
-from planner.deparse.expr import Level, Printer, quote_identifier
+from planner.deparse.expr import Level, Printer
 from planner.deparse.from_ import level_of
 from planner.deparse.query import print_query
 from planner.functions.session import EvalSession

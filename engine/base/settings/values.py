@@ -15,9 +15,9 @@ from pgwire.codecs.invalid import quoting
 from pgwire.codecs.text.encodings import canonical, convertible
 from pgwire.codecs.time.zone import find_zone, names
 from planner.base.errors import SqlError, not_supported
+from planner.base.quoting import quote_ident
 from planner.catalog import TextSearchDef
 from planner.facts import REGCONFIG
-from planner.functions.values.reg import quote_ident
 from planner.parse.long_names import cut
 from planner.textsearch.names import find_named
 

@@ -18,7 +18,7 @@ from planner import facts as f
 from planner.catalog.information_domains import information_domains
 from planner.conversion.resolve import default_arguments
 from planner.deparse import deparse_expr
-from planner.information.definitions import entry_points
+from planner.functions.system.function_names import entry_points
 from planner.types.facts import C_COLLATION
 
 if TYPE_CHECKING:

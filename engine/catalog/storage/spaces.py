@@ -28,8 +28,8 @@ from engine.catalog.storage.store import Unreadable, is_shared, split_key
 from engine.catalog.storage.stored import Stored, StoredKey
 from engine.catalog.user_types import note_columns
 from pgwire.codecs.users.types import forget_space, set_latest
+from planner.base.quoting import quote_identifier
 from planner.catalog import DatabaseDef
-from planner.deparse.expr import quote_identifier
 from txn.base.types import Timestamp
 
 log = logging.getLogger("holdfast")

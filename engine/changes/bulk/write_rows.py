@@ -38,7 +38,8 @@ from pgwire.codecs.typmod import numeric_limits
 from planner.base.errors import SqlError
 from planner.functions.json.values import quote, to_json
 from planner.functions.session import EvalSession
-from planner.functions.values.reg import NAMED, named_output
+from planner.functions.system.reg_output import named_output
+from planner.functions.values.reg import NAMED
 from planner.query import OutputColumn
 
 PARQUET_GROUP_ROWS: Final = 1 << 17

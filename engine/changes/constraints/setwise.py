@@ -19,8 +19,8 @@ from engine.catalog.reference_checks import references_to
 from engine.changes.constraints.foreign_key import ForeignKey, compiled
 from engine.changes.constraints.owners import ask_child, ask_parent
 from engine.plans.unasked import unasked_rows
+from planner.base.quoting import quote_identifier
 from planner.catalog import ConstraintDef, RelationDef
-from planner.deparse.expr import quote_identifier
 from txn.api import Transaction
 from txn.base.types import Row, ShardId
 

@@ -35,9 +35,10 @@ from pgwire.codecs.registry import binary_decoder, text_decoder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.typmod import typmod_function
 from planner.base.errors import SqlError
+from planner.bind.stored.domain_checks import demanded_calls
 from planner.catalog import RelationDef
 from planner.conversion.composite import has_domains
-from planner.conversion.domain_checks import Demand, demanded_calls
+from planner.conversion.ports import Demand
 from planner.evaluate import Env, compile_expr, compile_predicate
 from planner.functions.values.reg import NAMED, named_input
 from planner.query import Expr

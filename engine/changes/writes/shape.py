@@ -16,15 +16,17 @@ from planner.base.errors import SqlError
 from planner.bind import bind_check, generations
 from planner.bind.define.table.partition import partition_check
 from planner.bind.stored import bind_key_expr
+from planner.bind.stored.domain_checks import demand
 from planner.bind.stored.runnable import runnable
 from planner.catalog import ConstraintDef, RelationDef
 from planner.catalog.rights import Rights
-from planner.conversion.domain_checks import Demand, demand
+from planner.conversion.ports import Demand
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr
 from planner.evaluate.runtime import record_maker
 from planner.evaluate.short import is_short
 from planner.functions.session import EvalSession
-from planner.functions.values.reg import NAMED, named_output
+from planner.functions.system.reg_output import named_output
+from planner.functions.values.reg import NAMED
 from planner.partitions.bounds import ancestors, column_map
 from planner.partitions.rows import slots_of
 from planner.query import CTID, TABLEOID, Expr

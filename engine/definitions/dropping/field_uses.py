@@ -29,7 +29,6 @@ from engine.session.session import Session
 from pgwire.give_way import give_way, openly
 from planner.base.errors import SqlError
 from planner.bind import bind_check
-from planner.bind.define.domain import stored_check
 from planner.bind.define.functions import rebase_body, rebase_default
 from planner.bind.define.policy import rebound_policies
 from planner.bind.define.statistics import stored_expressions
@@ -37,6 +36,7 @@ from planner.bind.define.table.generated import stored_generation
 from planner.bind.define.table.index import index_keys
 from planner.bind.define.trigger import stored_condition
 from planner.bind.stored import rebase_default_text, rebase_view
+from planner.bind.stored.domain_checks import stored_check
 from planner.bind.stored.renaming import renamed
 from planner.catalog import ConstraintDef, FunctionDef, RelationDef, TypeDef
 from planner.catalog.relation_kinds import BY_QUERY, WITH_EXPRESSIONS

@@ -61,9 +61,9 @@ from planner.bind.define.statistics import retyped_statistics
 from planner.bind.define.table.generated import columns_used
 from planner.bind.define.table.index import dropped_column, rebound_indexes, with_hidden, without_indexes
 from planner.bind.stored import column_default, stored_default
+from planner.bind.stored.domain_checks import demand
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.catalog.relation_kinds import BY_QUERY
-from planner.conversion.domain_checks import demand
 from planner.evaluate import compile_expr
 from planner.query import Expr
 from planner.statements.classify import is_volatile

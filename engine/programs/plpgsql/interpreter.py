@@ -28,9 +28,9 @@ from pgwire.bounded import BoundedArray, bounded
 from pgwire.codecs.array import dimensions
 from pgwire.give_way import openly
 from planner import ast
+from planner.base.arrays import flat
 from planner.base.errors import SqlError
 from planner.evaluate import Env, Shared
-from planner.evaluate.runtime import flat
 from planner.facts import INT4, TEXT
 from planner.plpgsql import tree
 from planner.plpgsql.conditions import handles

@@ -16,7 +16,8 @@ from pgwire.give_way import openly
 from pgwire.long.values import joined
 from planner.base.errors import Span, SqlError
 from planner.facts import TEXT
-from planner.functions.values.reg import NAMED, named_output
+from planner.functions.system.reg_output import named_output
+from planner.functions.values.reg import NAMED
 from planner.plpgsql import tree
 from planner.plpgsql.conditions import state_named
 from planner.types import SqlType

@@ -20,7 +20,7 @@ from planner.base.errors import SqlError
 from planner.catalog import FunctionDef
 from planner.conversion.polymorphic import enforce
 from planner.facts import RECORD, REGPROCEDURE, TRIGGER, VOID
-from planner.functions.values.reg import named_output
+from planner.functions.system.reg_output import named_output
 from planner.plpgsql.check import place
 from planner.plpgsql.declarations import RoutineKind
 from planner.query import OutputColumn, SqlCall

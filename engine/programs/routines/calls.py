@@ -5,7 +5,7 @@
                 INSERT INTO log ...           statement 7: sees what 6 wrote
        <── value of the last one              statement 5 goes on, and sees none of it
 
-The row executor waits for a call as it waits for a lock (``planner.evaluate.env.Suspend``). A body is bound when it is called, under the
+The row executor waits for a call as it waits for a lock (``planner.base.suspend.Suspend``). A body is bound when it is called, under the
 search path, settings and rights of then, or those that the function brings: SECURITY DEFINER, SET. Its plans are kept
 with the session. What fails in it fails the statement that calls it; errors name the function in CONTEXT.
 """

@@ -14,10 +14,10 @@ from engine.catalog.relations.sources import RowDict, by_index_oid, by_name, by_
 from engine.session.catalog.session_rows import relation
 from pgwire.codecs.time.zone import ABBREVIATIONS, abbreviation_offset_at, names
 from pgwire.give_way import give_way
+from planner.bind.stored.shown import index_definition
 from planner.catalog.named_oids import relations_in_text
 from planner.catalog.relation_kinds import STORING, TABLES
 from planner.catalog.rights import Rights
-from planner.deparse import index_definition
 from planner.information.definitions import reader_of, view_text
 from planner.information.named_constants import as_literals_are, with_names
 

@@ -18,12 +18,12 @@ from pgwire.codecs.settings import STORED_TEXT
 from planner import ast
 from planner import statements as st
 from planner.base.errors import Span, SqlError, not_supported
+from planner.base.quoting import quote_identifier
 from planner.bind.context import BindContext
 from planner.bind.define.placed import PG_CATALOG, creation_schema, schemas_of
 from planner.bind.define.table.options import boolean_option, option_text, redundant
 from planner.catalog.collations import PG_COLLATION, CollationDef
 from planner.conversion.type_names import names_by_oid
-from planner.deparse.expr import quote_identifier
 from planner.facts import rows
 from planner.types.facts import DEFAULT_COLLATION
 

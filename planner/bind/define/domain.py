@@ -17,20 +17,15 @@ from planner.base.errors import SqlError, not_supported
 from planner.bind.context import BindContext
 from planner.bind.define.table.table_parts import declared_collation
 from planner.bind.define.types import creation_schema_of, is_taken, users_type
-from planner.bind.expression.expr import bind_kept
-from planner.bind.scope import Scope
-from planner.bind.stored import bind_default, stored_context, with_oids, without_spans
-from planner.bind.stored.runnable import check_runnable, runnable
-from planner.catalog import Catalog, TypeDef
-from planner.conversion.casts import coerce_to_boolean
+from planner.bind.stored import bind_default, with_oids
+from planner.bind.stored.domain_checks import bound_check
+from planner.bind.stored.runnable import check_runnable
+from planner.catalog import TypeDef
 from planner.conversion.domain_checks import default_sql
 from planner.conversion.type_names import check_column_type, type_name_text
 from planner.deparse import deparse_expr
 from planner.facts import RECORD, TEXT, facts
-from planner.parse import parse_expression
-from planner.query import DOMAIN_VALUE, Const, Expr, RangeColumn, RelationRange
-from planner.rules.fold import fold
-from planner.rules.plain import without_domains
+from planner.query import Const
 from planner.types import SqlType
 from planner.types.domains import is_domain
 
@@ -134,29 +129,8 @@ def _check(context: BindContext, node: ast.Constraint, base: SqlType) -> st.Doma
     if node.no_inherit:
         raise SqlError("42P17", "check constraints for domains cannot be marked NO INHERIT")
     return st.DomainCheck(
-        name=node.name or None, sql=deparse_expr(with_oids(context, _bound_check(context, node.expr, base)))
+        name=node.name or None, sql=deparse_expr(with_oids(context, bound_check(context, node.expr, base)))
     )
-
-
-def _bound_check(context: BindContext, node: ast.Expression, base: SqlType) -> Expr:
-    """Bind a CHECK over VALUE. Raises SqlError 0A000 (sub-queries), 42703, 42804, 42803."""
-    scope = Scope(context=context)
-    columns = (RangeColumn(name="value", type=base, attnum=DOMAIN_VALUE),)
-    made = RelationRange(alias="", columns=columns, oid=0, schema="", name="")
-    index = scope.add_range(made, [(0, 0)])
-    scope.add_namespace([scope.item(index)])
-    check = coerce_to_boolean(bind_kept(scope, node, "CHECK"), "CHECK", context.env)
-    check_runnable(check, context.catalog)  # it has to be, later
-    return check
-
-
-def stored_check(
-    catalog: Catalog, made: TypeDef, sql: str, functions: set[int] | None = None, *, plain: bool = True
-) -> Expr:
-    """Return the expression of a domain's CHECK; VALUE is a Var of range 0. ``plain``: for an executor; ``functions`` as in ``runnable``."""
-    context = stored_context(catalog, sql)
-    expr: Expr = without_spans(_bound_check(context, parse_expression(sql), made.base_type))
-    return fold(without_domains(runnable(expr, catalog, functions))) if plain else expr
 
 
 # --- ALTER ----------------------------------------------------------------------------------------

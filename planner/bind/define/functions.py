@@ -40,7 +40,7 @@ from planner.conversion.collations import query_collations
 from planner.conversion.polymorphic import POLYMORPHIC, consistent, needed_inputs, takes_unknown
 from planner.deparse import deparse_change, deparse_expr, deparse_query
 from planner.facts import ANYENUM, RECORD, TRIGGER, UNKNOWN, VOID, facts
-from planner.information.definitions import entry_points
+from planner.functions.system.function_names import entry_points
 from planner.parse import parse, parse_expression
 from planner.plpgsql.check import check_routine
 from planner.query import Const, Expr, Insert, KeptChange, KeptMerge, OutputColumn, QueryExpr

@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 
 from planner import ast
 from planner.base.errors import Span, SqlError
+from planner.base.quoting import quote_identifier
 from planner.bind.expression.expr import bind_clause
 from planner.bind.scope import Scope
 from planner.conversion.common_types import coerce_to_common, select_common_type
 from planner.conversion.order import default_equality
-from planner.deparse.expr import quote_identifier
 from planner.facts import BOOL, INT8
 from planner.parse import parse_expression
 from planner.query import (

@@ -19,6 +19,7 @@ from pgwire.release import mind_long
 from planner import ast
 from planner import statements as st
 from planner.base.errors import Span, SqlError, not_supported
+from planner.base.quoting import quote_identifier
 from planner.bind.change.current_of import with_keys
 from planner.bind.change.with_items import modifies
 from planner.bind.context import BindContext
@@ -34,7 +35,6 @@ from planner.bind.stored.readers import invokes
 from planner.bind.stored.runnable import restricted_calls, runnable_now
 from planner.catalog import RelationDef
 from planner.catalog.relation_kinds import CALLED, COLUMNED, LOCKED, RELATION_KINDS, STORING, called
-from planner.deparse.expr import quote_identifier
 from planner.facts import INTERVAL, TIMESTAMPTZ
 from planner.partitions.bounds import descendants
 

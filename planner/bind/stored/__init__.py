@@ -58,7 +58,8 @@ from planner.conversion.collations import COLLATIONS, mixing, without_collations
 from planner.conversion.domain_checks import default_sql
 from planner.deparse import deparse_expr, deparse_query
 from planner.facts import BOOL, INT2, INT4, INT8, NUMERIC, REGCLASS, REGROLE
-from planner.functions.values.reg import NAMED, NamesOf
+from planner.functions.values.names_of import NamesOf
+from planner.functions.values.reg import NAMED
 from planner.parse import parse_expression
 from planner.query import (
     TABLEOID,

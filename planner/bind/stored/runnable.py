@@ -26,13 +26,9 @@ from planner.catalog.rights import restricted_functions
 from planner.facts import RECORD
 from planner.plpgsql.pure import needs_no_wait
 from planner.query import Const, Expr, FieldSelect, FuncExpr, Param, Select, SqlCall, SubLink, Var
+from planner.query.exprs import has_calls
 from planner.query.walk import walk
 from planner.statements.classify import is_volatile
-
-
-def has_calls(expr: Any) -> bool:
-    """Tell whether an expression calls users' functions."""
-    return any(isinstance(item, SqlCall) for item in walk(expr))
 
 
 def restricted_calls(node: Any) -> set[int]:

@@ -21,6 +21,7 @@ from pgwire.long import dicts as long_dicts
 from pgwire.long.arrays import tupled
 from pgwire.long.values import in_order, joined, joined_bytes
 from pgwire.release import release
+from planner.base import floats
 from planner.base.errors import SqlError
 from planner.base.large import foresee
 from planner.facts import ANYARRAY, BPCHAR, facts
@@ -109,7 +110,7 @@ class SumFloat:
 
     __slots__ = ("add", "total")
 
-    def __init__(self, add: Callable[[float, float], float] = floating.add) -> None:
+    def __init__(self, add: Callable[[float, float], float] = floats.add) -> None:
         self.add = add
         self.total: float | None = None
 

@@ -11,13 +11,12 @@ from typing import Any, Final
 
 from pgwire.codecs.text.citext import key, pack, unpack
 from pgwire.long.values import decoded, find
+from planner.base.letters import lower, upper
 from planner.facts import facts
 from planner.functions.registry import REGISTRY, PythonForm
 from planner.functions.text.regex import regexp_match, regexp_matches, regexp_replace, regexp_split
-from planner.functions.text.strings import lower, upper
 from planner.functions.values.compare import register_comparisons
-from planner.functions.values.range import SYMBOLS, comparisons
-from planner.lower.forms.compare import comparison
+from planner.functions.values.range import comparisons
 
 _PUNCTUATION: Final = r"([^a-zA-Z_0-9])"
 
@@ -114,10 +113,6 @@ def _register() -> None:
         )
     for stem in ("citext", "citext_pattern"):
         register_comparisons(comparisons(key), f"citext.{stem}_%s", "citext", "citext", f"citext.{stem}_cmp")
-        for name, symbol in SYMBOLS.items():
-            signature = f"citext.{stem}_{name}(citext,citext)"
-            if signature in facts().proc_by_signature:
-                REGISTRY.sql(signature, duckdb=comparison(symbol), spark=comparison(symbol))
     for name in ("texticlike", "texticnlike", "texticregexeq", "texticregexne"):
         for other in ("citext", "text"):
             REGISTRY.python(f"citext.{name}(citext,{other})", _folded(f"{name}(text,text)"))

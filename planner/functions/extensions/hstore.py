@@ -26,8 +26,7 @@ from planner.facts import facts
 from planner.functions.registry import REGISTRY, PythonForm
 from planner.functions.session import EvalSession
 from planner.functions.values.compare import register_comparisons
-from planner.functions.values.range import SYMBOLS, comparisons
-from planner.lower.forms.compare import comparison
+from planner.functions.values.range import comparisons
 
 _DIGITS: Final = re.compile(r"[0-9]*")
 Texts = tuple[str | None, ...]
@@ -261,10 +260,6 @@ def _register() -> None:
         "hstore.populate_record(anyelement,hstore)", populate, needs_session=True, needs_types=True
     )
     register_comparisons(comparisons(bytes), "hstore.hstore_%s", "hstore", "hstore", "hstore.hstore_cmp")
-    for name, symbol in SYMBOLS.items():
-        REGISTRY.sql(
-            f"hstore.hstore_{name}(hstore,hstore)", duckdb=comparison(symbol), spark=comparison(symbol)
-        )
 
 
 _register()

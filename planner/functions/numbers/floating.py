@@ -11,22 +11,12 @@ import math
 import struct
 from collections.abc import Callable
 from decimal import Decimal
-from typing import NoReturn
 
 from planner.base.errors import SqlError
+from planner.base.floats import INF, NAN, _overflow, _underflow, add, div, mul, sub
 from planner.functions.registry import REGISTRY
 
 _pack_f = struct.Struct("<f")
-INF = math.inf
-NAN = math.nan
-
-
-def _overflow() -> NoReturn:
-    raise SqlError("22003", "value out of range: overflow")
-
-
-def _underflow() -> NoReturn:
-    raise SqlError("22003", "value out of range: underflow")
 
 
 def single(value: float) -> float:
@@ -35,46 +25,6 @@ def single(value: float) -> float:
         return float(_pack_f.unpack(_pack_f.pack(value))[0])
     except OverflowError:
         return math.copysign(INF, value)
-
-
-def add(a: float, b: float) -> float:
-    """Return a + b."""
-    r = a + b
-    if r in (INF, -INF) and not (math.isinf(a) or math.isinf(b)):
-        _overflow()
-    return r
-
-
-def sub(a: float, b: float) -> float:
-    """Return a - b."""
-    r = a - b
-    if r in (INF, -INF) and not (math.isinf(a) or math.isinf(b)):
-        _overflow()
-    return r
-
-
-def mul(a: float, b: float) -> float:
-    """Return a * b."""
-    r = a * b
-    if r in (INF, -INF) and not (math.isinf(a) or math.isinf(b)):
-        _overflow()
-    if r == 0.0 and a != 0.0 and b != 0.0:
-        _underflow()
-    return r
-
-
-def div(a: float, b: float) -> float:
-    """Return a / b; 22012 for a zero divisor unless a is NaN."""
-    if b == 0.0 and a == a:
-        raise SqlError("22012", "division by zero")
-    if b == 0.0:
-        return NAN
-    r = a / b
-    if r in (INF, -INF) and not math.isinf(a):
-        _overflow()
-    if r == 0.0 and a != 0.0 and not math.isinf(b):
-        _underflow()
-    return r
 
 
 def _single_result(a: float, b: float, r: float) -> float:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from pgwire.codecs.text.tsvector import WEIGHTS, walk, weight
 from pgwire.give_way import give_way, paced, paced_iter
 from planner.base.errors import SqlError
+from planner.base.suspend import Suspend
 from planner.facts import TSQUERY, TSVECTOR
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
@@ -30,8 +31,6 @@ def waiting(work: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]
     """Return the function that begins ``work``, and has the executor wait for what is not done at once."""
 
     def run(session: EvalSession, *args: Any) -> Any:
-        from planner.evaluate import Suspend
-
         done, value = session.system.routines.begin(work(session, *args))
         if not done:
             raise Suspend("call", value)

@@ -25,8 +25,7 @@ from pgwire.release import let_go, release
 from planner.base.errors import SqlError
 from planner.functions.registry import REGISTRY
 from planner.functions.values.compare import register_comparisons
-from planner.functions.values.range import SYMBOLS, comparisons
-from planner.lower.forms.compare import comparison
+from planner.functions.values.range import comparisons
 from planner.textsearch.match import without_nots
 from planner.textsearch.rewrite import rewrite
 
@@ -107,9 +106,6 @@ def _register() -> None:
         REGISTRY.python(signature, function)
     # what is compared are neither weights nor prefix marks, as in PostgreSQL
     register_comparisons(comparisons(comparable), "tsquery_%s", "tsquery", "tsquery", "tsquery_cmp")
-    for name, symbol in SYMBOLS.items():
-        form = comparison(symbol)
-        REGISTRY.sql(f"tsquery_{name}(tsquery,tsquery)", duckdb=form, spark=form)
 
 
 _register()

@@ -25,12 +25,11 @@ from pgwire.long.arrays import gathered, tupled
 from pgwire.long.sets import distinct
 from pgwire.long.values import in_order, utf8_length
 from pgwire.release import release
+from planner.base.arrays import flat
 from planner.base.errors import SqlError
-from planner.evaluate import flat
 from planner.functions.registry import REGISTRY
 from planner.functions.values.compare import register_comparisons
-from planner.functions.values.range import SYMBOLS, comparisons
-from planner.lower.forms.compare import comparison
+from planner.functions.values.range import comparisons
 from planner.textsearch.match import matches
 
 
@@ -152,9 +151,6 @@ def _register() -> None:
     register_comparisons(
         comparisons(lambda value: value), "tsvector_%s", "tsvector", "tsvector", "tsvector_cmp"
     )
-    for name, symbol in SYMBOLS.items():
-        form = comparison(symbol)
-        REGISTRY.sql(f"tsvector_{name}(tsvector,tsvector)", duckdb=form, spark=form)
 
 
 _register()

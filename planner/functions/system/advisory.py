@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from planner.base.suspend import Suspend
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
 
@@ -27,8 +28,6 @@ def advisory_number(*keys: int) -> tuple[int, int, bool]:
 
 def _waiting(exclusive: bool, transaction: bool) -> Callable[..., str]:
     def lock(session: EvalSession, *keys: int) -> str:
-        from planner.evaluate import Suspend
-
         wait = session.system.advisory.lock(
             advisory_number(*keys), exclusive=exclusive, transaction=transaction
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from planner.base.suspend import Suspend
 from planner.facts import facts
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
@@ -31,8 +32,6 @@ _SIGNATURES: Final = (
 
 def _operation(name: str) -> Callable[..., Any]:
     def run(session: EvalSession, *args: Any) -> Any:
-        from planner.evaluate import Suspend
-
         done, value = session.system.large_objects.start(name, args)
         if not done:
             raise Suspend("call", value)

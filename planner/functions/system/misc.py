@@ -23,7 +23,8 @@ from pgwire.oids import INET
 from pgwire.release import mind_long
 from planner.base.errors import SqlError
 from planner.base.large import concatenated, joined
-from planner.base.quoting import for_reader, printed
+from planner.base.quoting import for_reader, printed, quote_ident
+from planner.base.suspend import Suspend
 from planner.base.version import VERSION
 from planner.facts import BOOL, BPCHAR, facts
 from planner.functions.numbers.integer import check8
@@ -34,7 +35,6 @@ from planner.functions.text.format_string import format_string, quote_literal
 from planner.functions.values.casts import to_text
 from planner.functions.values.compare import interval_length, sort_key
 from planner.functions.values.record_keys import ordered
-from planner.functions.values.reg import quote_ident
 from planner.types.facts import format_type
 
 
@@ -168,8 +168,6 @@ def pg_typeof(*args: Any, types: tuple[int, ...]) -> int:
 
 def pg_sleep(session: EvalSession, seconds: float) -> str:
     """SQL's ``pg_sleep``: asks the executor to wait (never blocks here)."""
-    from planner.evaluate import Suspend
-
     if seconds != seconds or seconds <= 0:
         return ""
     raise Suspend("sleep", seconds)

@@ -17,13 +17,15 @@ from typing import Any, Final
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.text.encodings import NAMES, NUMBERS, canonical
 from planner.base.errors import SqlError
-from planner.catalog import RelationDef, SystemCatalog
+from planner.base.quoting import quote_ident
+from planner.catalog import FunctionDef, RelationDef, SystemCatalog
 from planner.catalog.extensions import TEMPLATES
 from planner.catalog.relation_kinds import ROW_TYPED
+from planner.conversion.collations import is_visible as is_found
 from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
-from planner.functions.values.reg import find_relation, quote_ident
+from planner.functions.values.reg import find_relation
 from planner.textsearch.descriptions import PG_TS_CONFIG, PG_TS_DICT
 from planner.textsearch.descriptions import descriptions as own_descriptions
 from planner.textsearch.names import by_oid, is_visible
@@ -162,8 +164,6 @@ def _template_is_visible(session: EvalSession, oid: int) -> bool | None:
 
 def _function_is_visible(session: EvalSession, oid: int) -> bool | None:
     """SQL's ``pg_function_is_visible``."""
-    from planner.information.functions import function_is_visible
-
     function = session.catalog.function_by_oid(oid)
     if function is not None:
         return function_is_visible(session, function)
@@ -259,12 +259,10 @@ def conversion_is_visible(session: EvalSession, oid: int) -> bool | None:
 
 def collation_is_visible(session: EvalSession, oid: int) -> bool | None:
     """SQL's ``pg_collation_is_visible``; NULL for what is not there."""
-    from planner.conversion.collations import is_visible
-
     made = session.catalog.collation_by_oid(oid)
     if made is None:
         return True if oid in _fact_oids("collations") else None
-    return is_visible(made, session.catalog, session.search_path)
+    return is_found(made, session.catalog, session.search_path)
 
 
 # --- comments -------------------------------------------------------------------------------------
@@ -381,3 +379,23 @@ def _register() -> None:
 
 
 _register()
+
+
+def function_is_visible(session: EvalSession, function: FunctionDef) -> bool:
+    """Tell whether a call by name alone, with its argument types, finds a user's function; it never finds a temporary one."""
+    if function.schema.startswith("pg_temp_"):
+        return False
+    for schema in session.search_path:
+        if schema.startswith("pg_temp"):
+            continue  # functions are never looked for there
+        if schema == function.schema:
+            return True
+        if schema == "pg_catalog":
+            procs = facts().procs_by_name.get(function.name, ())
+            if any(proc.arg_types == function.inputs for proc in procs):
+                return False
+            continue
+        for other in session.catalog.functions_named(function.name):
+            if other.schema == schema and other.inputs == function.inputs:
+                return False
+    return False

@@ -18,10 +18,10 @@ from pgwire.give_way import give_way
 from pgwire.long import values as long
 from planner.base.errors import SqlError
 from planner.base.large import foresee
+from planner.base.quoting import quote_ident
 from planner.facts import INT4, TEXT
 from planner.functions.session import EvalSession
 from planner.functions.values.casts import from_text
-from planner.functions.values.reg import quote_ident
 
 _HINT = 'For a single "%" use "%%".'
 _NEXT = 0  # as the position of an argument

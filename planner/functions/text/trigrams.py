@@ -22,7 +22,7 @@ from pgwire.long.arrays import gathered
 from pgwire.long.sets import distinct
 from pgwire.long.values import joined, pieces
 from pgwire.release import mind_long, release
-from planner.functions.text.strings import lower
+from planner.base.letters import lower
 
 WIDTH: Final = 3
 _PART: Final = 1024

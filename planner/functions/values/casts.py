@@ -35,9 +35,10 @@ from planner.facts import (
 )  # fmt: skip
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
+from planner.functions.system.reg_output import named_output
 from planner.functions.text.strings import name_of
 from planner.functions.values.acl_items import ACL_TYPES, acl_input
-from planner.functions.values.reg import NAMED, REG_TYPES, named_input, named_output
+from planner.functions.values.reg import NAMED, REG_TYPES, named_input
 
 _PADDED = frozenset((BPCHAR, BIT))  # to the length that their modifier says
 _TEXTUAL = frozenset((TEXT, VARCHAR, UNKNOWN, CSTRING, BPCHAR))

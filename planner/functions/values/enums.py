@@ -13,7 +13,6 @@ from planner.catalog import TypeDef
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
 from planner.functions.values.hash import hash_uint32, signed
-from planner.lower.forms.compare import comparison
 
 Types = tuple[int, ...]
 
@@ -87,9 +86,8 @@ def hash_enum_extended(session: EvalSession, value: int, seed: int, *, types: Ty
 
 def _register() -> None:
     python, pair = REGISTRY.python, "(anyenum,anyenum)"
-    for name, symbol in (("eq", "="), ("ne", "<>"), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
         python(f"enum_{name}{pair}", getattr(operator, name))
-        REGISTRY.sql(f"enum_{name}{pair}", duckdb=comparison(symbol), spark=comparison(symbol))
     python(f"enum_cmp{pair}", lambda a, b: (a > b) - (a < b))
     python(f"enum_larger{pair}", max)
     python(f"enum_smaller{pair}", min)

@@ -39,8 +39,8 @@ from pgwire.codecs.geometric import (
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.give_way import paced
 from pgwire.long.arrays import gathered, tupled
+from planner.base.floats import add, mul, sub
 from planner.facts import facts
-from planner.functions.numbers.floating import add, mul, sub
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
 from planner.geometry import areas, lines, polygons

@@ -16,12 +16,10 @@ from planner.base.errors import SqlError
 from planner.facts import facts
 from planner.functions.registry import REGISTRY
 from planner.functions.values.compare import register_comparisons
-from planner.lower.forms.compare import comparison
 
 _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")
 }
-_SYMBOLS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 # --- addresses --------------------------------------------------------------------------------------
@@ -260,9 +258,6 @@ def _register_order() -> None:
         ("money", "cash_", "cash_cmp"), ("xid8", "xid8", "xid8cmp"),
     ):  # fmt: skip
         register_comparisons(_TESTS, f"{stem}%s", name, name, cmp)
-        for word, symbol in _SYMBOLS.items():
-            form = comparison(symbol)
-            REGISTRY.sql(f"{stem}{word}({name},{name})", duckdb=form, spark=form)
     for stem, name in (("network_", "inet"), ("pg_lsn_", "pg_lsn"), ("cash", "money"), ("xid8_", "xid8")):
         for word, choose in (("larger", max), ("smaller", min)):
             if f"{stem}{word}({name},{name})" in facts().proc_by_signature:

@@ -32,7 +32,6 @@ from pgwire.codecs.users.ranges import (
 from planner.base.errors import SqlError
 from planner.functions.registry import REGISTRY
 from planner.functions.values.compare import register_comparisons
-from planner.lower.forms.compare import comparison
 
 Types = tuple[int, ...]
 SYMBOLS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -206,11 +205,8 @@ def range_key(value: bytes) -> bytes:
 
 
 def register_order(stem: str, pseudo: str, key: Callable[[bytes], bytes]) -> None:
-    """Register the comparisons of ranges, or of multiranges, on every executor."""
+    """Register the comparisons of ranges, or of multiranges."""
     register_comparisons(comparisons(key), f"{stem}_%s", pseudo, pseudo, f"{stem}_cmp")
-    for name, symbol in SYMBOLS.items():
-        form = comparison(symbol)
-        REGISTRY.sql(f"{stem}_{name}({pseudo},{pseudo})", duckdb=form, spark=form)
 
 
 _DIFFERENCES: dict[str, tuple[str, Callable[[Any, Any], float]]] = {

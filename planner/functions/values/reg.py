@@ -10,23 +10,19 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from string import whitespace
 from typing import Any, Final
 
 from pgwire.codecs import array
 from pgwire.codecs.int import parse_oid
 from pgwire.codecs.invalid import quoting
-from pgwire.give_way import outside, paced
-from pgwire.long.values import joined, replaced, run_end, stripped
+from pgwire.give_way import outside
+from pgwire.long.values import joined, run_end, stripped
 from planner.base.errors import SqlError, not_supported
 from planner.base.identifiers import split_identifier
-from planner.base.quoting import everything, keywords, printed
+from planner.base.quoting import quote_ident
 from planner.catalog import RelationDef, TextSearchDef, row_type_named
 from planner.facts import (
-    INFORMATION_SCHEMA_OID,
-    PG_CATALOG_OID,
-    PUBLIC_OID,
     REGCLASS,
     REGCOLLATION,
     REGCONFIG,
@@ -45,13 +41,10 @@ from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
 from planner.textsearch.names import (
     SEARCH_NAMES,
-    built_in_name,
-    by_oid,
     find_named,
     is_visible,
-    read_name,
 )
-from planner.types.facts import FIRST_USER_OID, array_of, format_type, is_fact
+from planner.types.facts import array_of
 
 REG_TYPES = frozenset(
     (
@@ -77,55 +70,10 @@ _LABEL = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class NamesOf:
-    """What names of objects are looked up in, as much of a session as reading them takes.
-
-    ``closed_schemas``: those in which the user may look nothing up.
-    """
-
-    catalog: Any
-    search_path: tuple[str, ...]
-    database: str
-    closed_schemas: frozenset[str] = frozenset()
-    quotes_all: bool = False
-
-    def read(self, oid: int, text: str) -> Any:
-        """Read a value of a type in NAMED, or an aclitem. Raises SqlError 42501 for a closed schema, and what reading raises."""
-        for schema in self.closed_schemas:
-            if schema in text and schema in split_identifier(text.partition("(")[0])[:-1]:
-                raise SqlError("42501", f"permission denied for schema {schema}")
-        from planner.functions.values.acl_items import input_by_catalog
-
-        return input_by_catalog(self, oid, text)
-
-    def search_name(self, oid: int, text: str) -> int:
-        """Read a regconfig or regdictionary. Raises SqlError 42501 for a closed schema, and as ``planner.textsearch.names.read_name``."""
-        if self.closed_schemas:
-            for schema in split_identifier(text)[:-1]:
-                if schema in self.closed_schemas:
-                    raise SqlError("42501", f"permission denied for schema {schema}")
-        return read_name(oid, text, self.catalog, self.search_path, self.database)
-
-
 def _session(session: EvalSession | None) -> EvalSession:
     if session is None:
         raise not_supported("a catalog lookup without a session")
     return session
-
-
-def quote_ident(name: str) -> str:
-    """Quote an identifier where PostgreSQL would: not lower-case letters, digits, _, or a reserved word."""
-    if (
-        name
-        and not everything()
-        and (name[0].islower() or name[0] == "_")
-        and name.isascii()
-        and all(c.islower() or c.isdigit() or c in "_" for c in paced(name, 1024))
-        and name not in keywords()
-    ):
-        return name
-    return joined(('"', replaced(name, '"', '""'), '"'))
 
 
 def object_schemas(session: EvalSession, names: Sequence[str]) -> Sequence[str]:
@@ -235,7 +183,7 @@ def _find_type(session: EvalSession, text: str) -> int | None:
     return find_type(text, session)
 
 
-def _find_procs(session: EvalSession, text: str) -> list[tuple[int, tuple[int, ...]]]:
+def find_procs(session: EvalSession, text: str) -> list[tuple[int, tuple[int, ...]]]:
     """Return oid and argument types of the functions of a name, along the search path where it has no schema."""
     names = split_identifier(text)
     found: list[tuple[int, tuple[int, ...]]] = []
@@ -260,7 +208,7 @@ def _find_procedure(session: EvalSession, text: str) -> int | None:
         )
     inner = rest.rstrip()[:-1].strip()
     types = tuple(_find_type(session, part) for part in inner.split(",")) if inner else ()
-    return next((oid for oid, found in _find_procs(session, head) if found == types), None)
+    return next((oid for oid, found in find_procs(session, head) if found == types), None)
 
 
 def _find_operator(text: str) -> int | None:
@@ -301,13 +249,6 @@ def search_object_name(session: EvalSession, found: TextSearchDef) -> str:
     return f"{quote_ident(found.schema)}.{name}"
 
 
-def _search_name(session: EvalSession | None, oid: int, value: int) -> str | None:
-    if session is None:
-        return built_in_name(oid, value)
-    found = by_oid(session.catalog, oid, value)
-    return None if found is None else search_object_name(session, found)
-
-
 def _only_name(text: str) -> str:
     """Return the name of what is in no schema. Raises SqlError 42602 for one of several parts."""
     names = split_identifier(text)
@@ -329,7 +270,7 @@ def _lookup_in_catalog(session: EvalSession, oid: int, text: str) -> int | None:
     if oid == REGTYPE:
         return _find_type(session, text)
     if oid == REGPROC:
-        procs = _find_procs(session, text)
+        procs = find_procs(session, text)
         if len(procs) > 1:
             raise SqlError("42725", quoting("more than one function named ", text))
         return procs[0][0] if procs else None
@@ -403,134 +344,12 @@ def _names(text: str, oid: int) -> list[str]:
     return split_identifier(text)
 
 
-def _relation_name(session: EvalSession, value: int) -> str | None:
-    relation = session.catalog.relation_by_oid(value)
-    if relation is None:
-        return None
-    for schema in session.search_path:
-        visible = session.catalog.relation(schema, relation.name)
-        if visible is not None:
-            if visible.oid == value:
-                return quote_ident(relation.name)
-            break
-    return f"{quote_ident(relation.schema)}.{quote_ident(relation.name)}"
-
-
-def _schema_name(session: EvalSession, value: int) -> str | None:
-    for name in ("pg_catalog", "public", "information_schema", "pg_toast", *session.search_path):
-        schema = session.catalog.schema(name)
-        if schema is not None and schema.oid == value:
-            return quote_ident(name)
-    by_oid = getattr(session.catalog, "schema_by_oid", None)
-    if by_oid is not None:
-        schema = by_oid(value)
-        return quote_ident(schema.name) if schema is not None else None
-    known = {PG_CATALOG_OID: "pg_catalog", PUBLIC_OID: "public", INFORMATION_SCHEMA_OID: "information_schema"}
-    return known.get(value)
-
-
-def _role_name(session: EvalSession, value: int) -> str | None:
-    by_oid = getattr(session.catalog, "role_by_oid", None)
-    if by_oid is not None:
-        role = by_oid(value)
-        return quote_ident(role.name) if role is not None else None
-    role = session.catalog.role(session.user)
-    return quote_ident(role.name) if role is not None and role.oid == value else None
-
-
-def procedure_name(value: int) -> str | None:
-    """Return ``name(argtypes)`` of a function."""
-    proc = facts().procs.get(value)
-    if proc is None:
-        return None
-    name = quote_ident(proc.name)
-    if proc.name not in facts().procs_by_name:
-        name = f"{quote_ident('information_schema')}.{name}"
-    return f"{name}({','.join(format_type(t) for t in proc.arg_types)})"
-
-
-def _users_function(session: EvalSession, oid: int, value: int) -> str | None:
-    """Return a user's function as regproc (its name) or regprocedure (with argument types) prints it."""
-    from planner.information.functions import constructor_name, function_name, shown_function
-
-    function = session.catalog.function_by_oid(value)
-    if function is None:
-        return constructor_name(session, value, with_types=oid == REGPROCEDURE)
-    if oid == REGPROCEDURE:
-        return shown_function(session, function)
-    if len(_find_procs(session, quote_ident(function.name))) > 1:
-        return f"{quote_ident(function.schema)}.{quote_ident(function.name)}"
-    return function_name(session, function)
-
-
-def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
-    """Print a reg* value: the name, ``-`` for 0, the number when nothing has that oid."""
-    if value == 0:
-        return "-"
-    found: str | None = printed(session, _reg_name, session, oid, value)
-    return found if found is not None else str(value)
-
-
-def _reg_name(session: EvalSession | None, oid: int, value: int) -> str | None:
-    found: str | None = None
-    if oid == REGTYPE:
-        if is_fact(value):
-            found = format_type(value, None)
-        elif session is not None:
-            from planner.functions.system.names import other_type_name
-
-            found = other_type_name(session, value)
-    elif oid in (REGPROC, REGPROCEDURE) and value >= FIRST_USER_OID:
-        found = None if session is None else _users_function(session, oid, value)
-    elif oid == REGPROC:
-        proc = facts().procs.get(value)
-        if proc is not None:
-            same_name = len(facts().procs_by_name.get(proc.name, ()))
-            schema = quote_ident("pg_catalog" if same_name else "information_schema")
-            found = quote_ident(proc.name) if same_name == 1 else f"{schema}.{quote_ident(proc.name)}"
-    elif oid == REGPROCEDURE:
-        found = procedure_name(value)
-    elif oid in SEARCH_NAMES:
-        found = _search_name(session, oid, value)
-    elif oid in (REGOPER, REGOPERATOR):
-        op = facts().operators.get(value)
-        if op is not None:
-            if oid == REGOPER:
-                unique = len(facts().operators_by_name[op.name]) == 1
-                found = op.name if unique else f"{quote_ident('pg_catalog')}.{op.name}"
-            else:
-                left = format_type(op.left) if op.left else "NONE"
-                found = f"{op.name}({left},{format_type(op.right)})"
-    elif session is not None:
-        if oid == REGCLASS:
-            found = _relation_name(session, value)
-        elif oid == REGNAMESPACE:
-            found = _schema_name(session, value)
-        elif oid == REGROLE:
-            found = _role_name(session, value)
-        elif oid == REGCOLLATION:
-            from planner.conversion.collations import shown_collation
-
-            found = shown_collation(value, session.catalog, session.search_path)
-    return found
-
-
 def named_input(session: EvalSession | None, oid: int, text: str) -> Any:
     """Read a value of a type in NAMED: a reg* value, or an array of them."""
     element = REG_ARRAYS.get(oid)
     if element is None:
         return reg_input(session, oid, text)
     return array.parse(text, lambda item: reg_input(session, element, item))
-
-
-def named_output(session: EvalSession | None, oid: int, value: Any) -> str:
-    """Print a value of a type in NAMED."""
-    element = REG_ARRAYS.get(oid)
-    if element is None:
-        return reg_output(session, oid, value)
-    return array.printer(lambda item: reg_output(session, element, item), leaf_is_tuple=False, plain=False)(
-        value
-    )
 
 
 def _to_reg(oid: int) -> object:

@@ -26,9 +26,9 @@ from planner import query as q
 from planner.conversion.order import default_equality, default_less
 from planner.evaluate import evaluate_constant
 from planner.facts import facts
-from planner.lower.decorrelate.from_items import BOOL, as_range, chained, conjunction, ranges_in, same, terms
 from planner.lower.decorrelate.grafting import Grafting, equalities
-from planner.lower.decorrelate.lifting import null_of_nothing
+from planner.lower.kit.from_items import BOOL, as_range, chained, conjunction, ranges_in, same, terms
+from planner.lower.query.lifting import null_of_nothing
 from planner.query.exprs import free_levels
 from planner.query.rewrite import replace_children, shift_levels, shift_query
 from planner.query.walk import walk

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from planner import query as q
-from planner.lower.decorrelate.from_items import conjunction, crossed, ranges_in, ranges_of, same, terms
+from planner.lower.kit.from_items import conjunction, crossed, ranges_in, ranges_of, same, terms
 
 Keys = tuple[q.Expr, ...]
 """A domain's columns, as the query that has it in FROM reads them."""

@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import Any
 
 from planner import query as q
-from planner.lower.decorrelate.correlations import Correlations
 from planner.lower.decorrelate.dependent import (
     Domain,
     Unsuited,
@@ -26,16 +25,9 @@ from planner.lower.decorrelate.dependent import (
     map_at,
     output,
 )
-from planner.lower.decorrelate.from_items import (
-    BOOL,
-    as_range,
-    conjunction,
-    ranges_in,
-    ranges_of,
-    same,
-    terms,
-)
 from planner.lower.decorrelate.quantified import as_exists, can_be_exists
+from planner.lower.kit.correlations import Correlations
+from planner.lower.kit.from_items import BOOL, as_range, conjunction, ranges_in, ranges_of, same, terms
 from planner.query.rewrite import shift_query
 from planner.query.walk import children, walk
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from planner import query as q
-from planner.lower.decorrelate.correlations import is_plain_in
 from planner.lower.decorrelate.dependent import is_volatile, map_at, output
-from planner.lower.decorrelate.from_items import BOOL, as_range, conjunction, terms
+from planner.lower.kit.correlations import is_plain_in
+from planner.lower.kit.from_items import BOOL, as_range, conjunction, terms
 from planner.query.rewrite import replace_children, shift_levels, shift_query
 from planner.query.walk import children, walk
 

@@ -23,7 +23,6 @@ from typing import Any
 
 from planner import query as q
 from planner.lower.decorrelate import join_conditions
-from planner.lower.decorrelate.correlations import Correlations
 from planner.lower.decorrelate.dependent import (
     Unsuited,
     attach,
@@ -34,7 +33,11 @@ from planner.lower.decorrelate.dependent import (
     map_at,
     output,
 )
-from planner.lower.decorrelate.from_items import (
+from planner.lower.decorrelate.grafting import Grafting, equalities
+from planner.lower.decorrelate.hoisting import MADE, hoisted
+from planner.lower.decorrelate.quantified import written_as_exists
+from planner.lower.kit.correlations import Correlations
+from planner.lower.kit.from_items import (
     BOOL,
     as_range,
     chained,
@@ -44,9 +47,6 @@ from planner.lower.decorrelate.from_items import (
     same,
     terms,
 )
-from planner.lower.decorrelate.grafting import Grafting, equalities
-from planner.lower.decorrelate.hoisting import MADE, hoisted
-from planner.lower.decorrelate.quantified import written_as_exists
 from planner.query.exprs import free_levels
 from planner.query.rewrite import replace_children, shift_levels, shift_query
 from planner.query.walk import children, walk

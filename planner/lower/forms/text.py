@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from planner import facts as f
 from planner.base.errors import SqlError, not_supported
+from planner.base.letters import upper_char
 from planner.functions.registry import REGISTRY, SqlForm
-from planner.functions.text.strings import upper_char
 from planner.lower.kit import build as b
 from planner.lower.kit import coercion
 from planner.lower.kit.build import Node

@@ -15,9 +15,9 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.users.types import UserTypes
 from planner.base.errors import SqlError, not_supported
 from planner.catalog import Catalog, EnumLabel
-from planner.lower.decorrelate.correlations import Correlations
 from planner.lower.kit import build as b
 from planner.lower.kit.build import Node
+from planner.lower.kit.correlations import Correlations
 from planner.lower.kit.value import Fixed, Num, Val, element_of, kind_of
 from planner.types import SqlType
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from pgwire.bounded import BoundedArray
 from planner.base.errors import not_supported
-from planner.lower.decorrelate.correlations import DUCKDB
 from planner.lower.kit import build as b
 from planner.lower.kit.build import Node
+from planner.lower.kit.correlations import DUCKDB
 from planner.lower.kit.dialect import ERROR_END, ERROR_MARK, JSON_ZEROS, Dialect
 from planner.lower.kit.numeric import unscaled_integer
 from planner.lower.kit.value import (

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 
 from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY
 from planner.base.errors import not_supported
-from planner.lower.decorrelate.correlations import SPARK
 from planner.lower.kit import build as b
 from planner.lower.kit.build import Node
+from planner.lower.kit.constants import constant
+from planner.lower.kit.correlations import SPARK
 from planner.lower.kit.dialect import ERROR_MARK, JSON_ZEROS, Dialect, Loop, Named, Parts, Step
 from planner.lower.kit.duckdb import iso_date, iso_timestamp
 from planner.lower.kit.value import Fixed, Val, kind_of
@@ -432,8 +433,6 @@ class SparkDialect(Dialect):
 
     def parameter(self, number: int, type_: SqlType, values: Sequence[object] | None) -> Val:
         """Return the parameter's value as a literal; before values are known, a NULL of its type."""
-        from planner.lower.query.expr import constant
-
         return constant(self, None if values is None else values[number - 1], type_)
 
 

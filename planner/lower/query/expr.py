@@ -8,10 +8,8 @@ as PostgreSQL's values are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pgwire.bounded import BoundedArray
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import give_way, paced, size_of
 from planner import facts as f
@@ -23,20 +21,19 @@ from planner.functions import load
 from planner.lower.kit import build as b
 from planner.lower.kit import coercion, numeric, varying
 from planner.lower.kit.build import Node
+from planner.lower.kit.constants import column_form, constant
 from planner.lower.kit.dialect import Dialect, error_text
-from planner.lower.kit.samples import sample_test
 from planner.lower.kit.value import (
     GEOMETRIC,
     Fixed,
     Floating,
     Num,
     Val,
-    declared_num,
-    declared_padding,
     element_of,
     kind_of,
 )
 from planner.lower.query import callouts, sublinks
+from planner.lower.query.samples import sample_test
 from planner.rules.foldable import LEFT, immutable_text, in_budget, never
 from planner.types import SqlType
 from planner.types.facts import format_type
@@ -133,39 +130,6 @@ def _folded(expr: q.Expr) -> q.Const | None:
 def boolean(node: Node) -> Val:
     """Return a boolean value."""
     return Val(node, BOOL)
-
-
-def constant(d: Dialect, value: object, type_: SqlType) -> Val:
-    """Return a constant of the value domain."""
-    if value is None:
-        num = declared_num(type_)
-        if num is not None and type_.typmod < 4:
-            num = Fixed(1, 0)
-        return Val(d.typed_null(type_, num), type_, num, None)
-    kind = kind_of(type_.oid)
-    if kind == "numeric":
-        if not isinstance(value, Decimal):
-            raise TypeError(f"numeric constant {value!r}")
-        made = numeric.constant(d, value)
-        return Val(made.node, type_, made.num, value)
-    if kind == "list":
-        if not isinstance(value, tuple):
-            raise TypeError(f"array constant {value!r}")
-        element = SqlType(element_of(type_.oid))
-        if any(
-            isinstance(item, tuple) and kind_of(element.oid) not in ("interval", "timetz") for item in value
-        ):
-            raise not_supported("an array of several dimensions in this executor")
-        if type(value) is BoundedArray:
-            raise not_supported("an array with other lower bounds than 1 in this executor")
-        items = [_column_form(d, constant(d, item, element)).node for item in value]
-        return Val(b.cast(b.array(*items), d.engine_type(type_)), type_, None, value)
-    return Val(d.literal(value, kind), type_, None, value, declared_padding(type_))
-
-
-def _column_form(d: Dialect, value: Val) -> Val:
-    """Return a numeric in Floating form, others as they are (elements of arrays)."""
-    return numeric.floating(d, value) if value.type.oid == f.NUMERIC else value
 
 
 def _const(lw: Lowering, expr: q.Const) -> Val:
@@ -585,7 +549,7 @@ def _array_search(lw: Lowering, expr: q.ScalarArrayOp, scalar: Val) -> Val:
 def _array_expr(lw: Lowering, expr: q.ArrayExpr) -> Val:
     if expr.nested:
         raise not_supported("an array of several dimensions in this executor", span=expr.span)
-    items = [_column_form(lw.d, lower(lw, e)).node for e in expr.elements]
+    items = [column_form(lw.d, lower(lw, e)).node for e in expr.elements]
     return Val(b.cast(b.array(*items), lw.d.engine_type(expr.type)), expr.type)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from planner.lower.kit import numeric
+from planner.lower.kit.constants import constant
 from planner.lower.kit.dialect import Dialect
 from planner.lower.kit.value import Floating, Num
-from planner.lower.query.expr import constant
 from planner.types import SqlType
 
 

@@ -24,17 +24,17 @@ from planner import facts as f
 from planner import functions as builtins
 from planner import query as q
 from planner.base.errors import SqlError, not_supported
-from planner.lower.decorrelate import lifting, unnest
-from planner.lower.decorrelate.correlations import is_plain_in
-from planner.lower.decorrelate.from_items import over, ranges_in
+from planner.lower.decorrelate import unnest
 from planner.lower.kit import build as b
 from planner.lower.kit import numeric
 from planner.lower.kit.build import Node
+from planner.lower.kit.correlations import is_plain_in
 from planner.lower.kit.dialect import Dialect
-from planner.lower.kit.samples import tested
+from planner.lower.kit.from_items import over, ranges_in
 from planner.lower.kit.value import Fixed, Floating, Num, Val, declared_num, declared_padding
-from planner.lower.query import aggregation, callouts, finishing, functions, sublinks, windows
+from planner.lower.query import aggregation, callouts, finishing, functions, lifting, sublinks, windows
 from planner.lower.query import expr as expressions
+from planner.lower.query.samples import tested
 from planner.lower.query.scope import Column, CteBinding, RangeBinding, RelationUse, Result, Scope
 from planner.query.exprs import free_levels
 from planner.query.rewrite import shift_levels

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from planner import facts as f
 from planner import query as q
 from planner.base.errors import not_supported
-from planner.lower.decorrelate.correlations import is_equality
 from planner.lower.kit import build as b
 from planner.lower.kit import numeric
 from planner.lower.kit.build import Node
+from planner.lower.kit.correlations import is_equality
 from planner.lower.kit.value import Val
 from planner.query.walk import walk
 from planner.types import SqlType

@@ -13,8 +13,8 @@ import pytest
 from engine.executors.arrow import rows_of
 from engine.executors.local.executor import LocalExecutor
 from planner.base.errors import SqlError
-from planner.lower.decorrelate.correlations import SPARK
 from planner.lower.decorrelate.unnest import remaining, unnest
+from planner.lower.kit.correlations import SPARK
 from planner.query import QueryExpr
 from tests.conformance.executors.compare import ordered
 from tests.conformance.executors.corpus import HERE, lines

@@ -12,17 +12,19 @@ from dataclasses import replace
 
 from planner import ast
 from planner.base.errors import Span, SqlError, not_supported
+from planner.base.quoting import quote_identifier
 from planner.bind.context import BindContext
 from planner.bind.define.extension_operators import check_class_made, made_by_users
 from planner.bind.define.table.table_parts import column_collation
 from planner.bind.expression.expr import bind_clause, bind_kept
 from planner.bind.scope import SYSTEM_COLUMNS, Scope
 from planner.bind.stored import bind_check, stored_context, table_scope, with_oids, without_spans
+from planner.bind.stored.shown import over_table
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
 from planner.conversion.casts import CastContext, resolve_unknown, try_coerce
 from planner.conversion.collations import COLLATE_HINT, collation_of, expr_collation, without_collate
-from planner.deparse import Reader, deparse_expr, over_table
-from planner.deparse.expr import collation_name, quote_identifier, quote_literal
+from planner.deparse import Reader, deparse_expr
+from planner.deparse.expr import collation_name, quote_literal
 from planner.evaluate import Env, compile_expr
 from planner.functions.values.compare import sort_key
 from planner.indexing.opclass import check_accepts, has_default_class, named_class

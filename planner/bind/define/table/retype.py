@@ -12,6 +12,7 @@ from dataclasses import replace
 from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
+from planner.base.quoting import quote_identifier
 from planner.bind.context import BindContext
 from planner.bind.define.table.generated import generated_from, stored_generation
 from planner.bind.define.table.table_parts import column_type, declared_collation
@@ -21,7 +22,6 @@ from planner.bind.stored import stored_default, table_scope
 from planner.bind.stored.runnable import must_be_called, runnable, runnable_now
 from planner.catalog import ColumnDef, RelationDef
 from planner.conversion.casts import CastContext, try_coerce
-from planner.deparse.expr import quote_identifier
 from planner.facts import BPCHAR, NUMERIC, VARBIT, VARCHAR
 from planner.indexing.opclass import check_retyped
 from planner.query import CoerceTypmod, Expr, RelabelType, Var

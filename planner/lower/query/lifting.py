@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Final
 from planner import facts as f
 from planner import query as q
 from planner.facts import facts
-from planner.lower.decorrelate.from_items import terms
 from planner.lower.kit import build as b
 from planner.lower.kit.build import Node
+from planner.lower.kit.from_items import terms
 from planner.lower.kit.value import Floating, Val
 from planner.lower.query import expr as expressions
 from planner.query.exprs import free_levels

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from planner import query as q
 from planner.facts import facts
-from planner.lower.decorrelate.from_items import ranges_in, ranges_of
+from planner.lower.kit.from_items import ranges_in, ranges_of
 from planner.query.walk import children
 
 

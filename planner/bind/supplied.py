@@ -1,0 +1,10 @@
+"""Who answers what is asked of the binder from below (``planner.base.port``): the one place where it is said."""
+
+from __future__ import annotations
+
+from planner.bind.stored import bind_key_expr
+from planner.bind.stored.domain_checks import demand
+from planner.conversion import ports
+
+ports.DEMAND.supply(demand)
+ports.KEY_EXPR.supply(bind_key_expr)
