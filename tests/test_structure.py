@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 import tomllib
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from engine.server.ports import PORTS
 from engine.session.ports import Ports
+from planner.base.port import Port
 from tools.floors import FLOORS, floor_of, layers, points_up
 from tools.imports import (
     LOAD,
@@ -107,6 +110,31 @@ def test_a_port_that_nobody_fills_lets_no_server_start() -> None:
                 if port.name != "waiting_checks"
             }
         )
+
+
+def test_what_is_asked_of_the_binder_is_answered_once_it_is_imported() -> None:
+    assert subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from planner.conversion.ports import PORTS\n"
+            "assert not any(port.supplied for port in PORTS)\n"
+            "import planner.bind\n"
+            "assert all(port.supplied for port in PORTS)",
+        ],
+        cwd=ROOT,
+        check=False,
+    ).returncode == 0  # fmt: skip
+
+
+def test_a_port_that_nobody_answers_for_is_an_error_and_so_is_a_second_answer() -> None:
+    port: Port[[int], int] = Port("a number")
+    with pytest.raises(RuntimeError, match="nobody supplies a number"):
+        port(1)
+    port.supply(abs)
+    assert port(-1) == 1
+    with pytest.raises(RuntimeError, match="twice"):
+        port.supply(round)
 
 
 @pytest.mark.parametrize("package", ["pgwire", "planner", "txn", "engine"])
