@@ -44,7 +44,13 @@ from planner.facts import FLOAT8, ProcFact, facts, rows
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession
 from planner.functions.system.function_names import entry_points
-from planner.functions.system.names import opclass_is_visible, qualifier, relation_visible, shown_schema, type_name
+from planner.functions.system.names import (
+    opclass_is_visible,
+    qualifier,
+    relation_visible,
+    shown_schema,
+    type_name,
+)
 from planner.functions.values.reg import find_relation
 from planner.information.named_constants import as_literals_are, for_reader, names_for_reader
 from planner.parse import parse_expression

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.base.quoting import quote_identifier
 from planner.catalog import RelationDef
 from planner.catalog.relation_kinds import RELATION_KINDS
-from planner.deparse.expr import quote_identifier
 
 if TYPE_CHECKING:
     from engine.session.session import Session
