@@ -388,6 +388,13 @@ async def run_query(
     return await _run_on(session, compiled, ctx, route, executable)
 
 
+async def run_locking(session: Session, plan: Plan, query: QueryExpr, ctx: ExecContext) -> Result:
+    """Start a query that locks rows: on the row executor, whatever the session has been pinned to since it was opened."""
+    compiled = compiled_query(plan, "query", query)
+    check_populated(session, compiled)
+    return await _run_on(session, compiled, ctx, _BY_KEY, compile_for(session, compiled, "index"))
+
+
 async def execute(session: Session, query: CompiledQuery, ctx: ExecContext) -> Result:
     """Start a query in the transaction of ``ctx``, which need not be the session's."""
     check_populated(session, query)

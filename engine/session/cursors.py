@@ -8,7 +8,7 @@ are kept before they are counted as fetched (L40).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,8 +93,8 @@ class Cursors:
         """Return all open cursors."""
         return list(self._open.values())
 
-    def declare(self, statement: DeclareCursor, rows: Rows, current: Sequence[RowTuple] = ()) -> None:
-        """Open a cursor over a started result; ``current``: for each row the keys of what it was made of, where they are not behind it."""
+    def declare(self, statement: DeclareCursor, rows: Rows) -> None:
+        """Open a cursor over a result, behind whose rows are the keys of what they were made of."""
         self.check_new(statement.name)
         shown = statement.shown
         self._open[statement.name] = Cursor(
@@ -109,7 +109,6 @@ class Cursors:
             created_us=self._session.statement_time_us,
             savepoint_depth=len(self._session.block.savepoints),
             keys=statement.keys,
-            current=current,
             hidden=len(rows.columns) - len(shown),
             plan=rows.plan,
         )
@@ -203,8 +202,6 @@ class Cursors:
         if key is None:
             raise SqlError("24000", f'cursor "{name}" is not a simply updatable scan of table "{table_name}"')
         keys = cursor.here
-        if not cursor.hidden and 0 < cursor.position <= len(cursor.current):
-            keys = cursor.current[cursor.position - 1]
         if not keys:
             raise SqlError("24000", f'cursor "{name}" is not positioned on a row')
         return keys[key.position + key.attnums.index(attnum)]

@@ -6,7 +6,7 @@ that a row limit suspends it and the next Execute (or FETCH) goes on where it st
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -150,11 +150,10 @@ class Cursor:
     """Of a subscription; then ``kept`` are rows that were read but not fetched yet, and ``store`` is empty."""
 
     keys: tuple[CursorKey, ...] = ()
-    current: Sequence[RowTuple] = ()
-    """Of a cursor that locks rows, and of PL/pgSQL's: the keys of each row, for WHERE CURRENT OF."""
+    """Of what the keys of each row are, for WHERE CURRENT OF."""
 
     hidden: int = 0
-    """Of any other that has ``keys``: how many columns of what it reads they are, the last ones."""
+    """How many columns of what it reads are keys, the last ones."""
 
     here: RowTuple = ()
     """The keys of the row that such a cursor stands on; none: on no row."""

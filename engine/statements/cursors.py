@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from engine.base.rows import ReadyRows, RowStream
 from engine.plans.later import begun_later
-from engine.plans.query import collect, context, run_query
+from engine.plans.query import choose_route, compiled_query
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Rows
 from engine.session.session import Session
@@ -51,7 +50,7 @@ def _fetched_columns(session: Session, name: str) -> tuple[OutputColumn, ...] | 
 async def declare(
     session: Session, plan: Plan, statement: st.DeclareCursor, params: tuple[Any, ...]
 ) -> Outcome:
-    """DECLARE CURSOR. Raises SqlError 25P01 outside a block, 42P03."""
+    """DECLARE CURSOR: its query begins, and locks rows, when the first one is fetched. Raises SqlError 25P01 outside a block, 42P03."""
     if session.block.is_alone and not statement.hold:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
     if plan.fails is not None:
@@ -59,24 +58,15 @@ async def declare(
     session.block.ensure_txn().next_statement()
     if plan.locking:
         await start_locking(session, plan)
-    current: Sequence[tuple[Any, ...]] = ()
-    shown = statement.shown
-    result: ReadyRows | RowStream
-    if not plan.locking:
-        result = begun_later(
-            statement.query.columns,
-            partial(begun, session, plan, statement, params, session.block.ensure_txn()),
-        )
-    else:
-        found = await run_query(session, plan, "query", statement.query, context(session, plan, params))
-        rows = await collect(session, found)
-        if statement.keys:
-            current = [row[len(shown) :] for row in rows]
-            rows = [row[: len(shown)] for row in rows]
-        result = ReadyRows(shown, rows)
+        choose_route(
+            session, compiled_query(plan, "query", statement.query), params
+        )  # an executor that cannot lock says so here
+    result = begun_later(
+        statement.query.columns,
+        partial(begun, session, plan, statement, params, session.block.ensure_txn()),
+    )
     session.view.use(plan)
-    columns = shown if plan.locking else statement.query.columns
-    session.connection.cursors.declare(statement, Rows(columns, result, plan=plan), current)
+    session.connection.cursors.declare(statement, Rows(statement.query.columns, result, plan=plan))
     if statement.hold and session.block.state is IMPLICIT:
         await session.connection.cursors.materialise_held()
     return Command("DECLARE CURSOR")

@@ -9,7 +9,7 @@ from engine.base.executor import Result, RowsChanged
 from engine.base.limits import MAX_RERUNS, rows_keep_changing
 from engine.base.rows import ReadyRows, RowStream, Wanted
 from engine.plans.later import begun_later
-from engine.plans.query import collect, context, run_query
+from engine.plans.query import collect, context, run_locking, run_query
 from engine.plans.verify import run_twice
 from engine.session.plans.plan import Plan
 from engine.session.portal import Outcome, Rows
@@ -62,9 +62,9 @@ async def begun(
         ctx = context(session, plan, params)
         ctx.txn, ctx.wanted = txn, wanted
         try:
-            result = await run_query(session, plan, "query", statement.query, ctx)
             if not plan.locking:
-                return result
+                return await run_query(session, plan, "query", statement.query, ctx)
+            result = await run_locking(session, plan, statement.query, ctx)
             return ReadyRows(statement.query.columns, await collect(session, result))
         except RowsChanged:
             reruns += 1

@@ -169,6 +169,8 @@ def _function_output(
                 )
             return [(column.name, column.declared) for column in row.live]
     if expr.type.oid == RECORD:
+        if not definitions and isinstance(expr, SqlCall) and _names_type(scope, expr):
+            return []  # the type has no columns
         if not definitions:
             raise SqlError(
                 "42601",
