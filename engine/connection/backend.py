@@ -426,18 +426,20 @@ class Connection:
             self.log.begin(f"statement: {shown(sql)}")
             if cached is not None:
                 self.log.statement((level_of_plan(cached[0]),))
-        work: str | Coroutine[Any, Any, str | None] | None = None
+        work: str | Coroutine[Any, Any, str | None] | None
         short = False
         if cached is not None:
             plan, values = cached
             if simple.answer_point(self, plan, values, out):
                 self._idle()
                 return None
-            if plan.alone is not None:
-                work = simple.change_alone(self, sql, plan, values, out)
+            work = simple.begin(self, sql, plan, values, out)
+            if work is None:
+                self._idle()
+                return None
             short = plan.short and (not plan.control or self.is_short(plan))
-        if work is None:
-            work = simple.run_text(self, sql, cached, out)
+        else:
+            work = simple.run_text(self, sql, None, out)
         result = work if isinstance(work, str) else self.interrupts.run(work, short=short)
         if isinstance(result, str):
             commit = simple.start_commit(self, result, out)

@@ -2,7 +2,8 @@
 
     text ──> plan cached by the text, or by its template ──> run, answer
         │                                ├ BEGIN, COMMIT ──> the block, no dispatch
-        │                                └ read by key (``answer_point``), change of one row (``change_alone``): no dispatch, no coroutine
+        │                                ├ a point read, all of its transaction (``answer_point``): no transaction
+        │                                └ what its plan can do on the spot (``at_once``): no coroutine, unless it has to wait
         └──> statements ──> each: bind, run, answer               the rest is not run after an error
 
 Results are text. What is a transaction by itself commits before its CommandComplete is sent. Where that commit is all that
@@ -12,20 +13,18 @@ is left, the session waits for its future itself (``start_commit``, ``end_commit
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from engine.base.eager import settle
-from engine.base.executor import Result
 from engine.base.loop.threads import beside
 from engine.base.rows import ReadyRows
-from engine.changes.writes.one_row import LOST, may_run_again
 from engine.plans.planning import LONG_TEXT, CachedText
-from engine.plans.query import read_point, start_quick
+from engine.plans.query import read_point
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Prepared, RowReader, Rows
 from engine.session.statement_log import level_of
 from engine.session.transaction.block_state import BLOCK, IDLE, IMPLICIT
+from engine.statements.at_once import at_once
 from engine.statements.output import encoder_of, field_descriptions, send_ready, send_rows
 from engine.statements.retry import run_with_retries
 from pgwire.backend import Responder
@@ -41,6 +40,7 @@ from txn.base.types import Timestamp
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
     from engine.session.session import Session
+    from planner.query import OutputColumn
     from planner.statements import Transaction
 
 
@@ -60,73 +60,64 @@ def answer_point(conn: Connection, plan: Plan, values: tuple[Any, ...], out: Res
         rows = read_point(session, plan, values)
     except (SqlError, TxnError):
         return False  # the general way meets the same, and reports it
-    if rows is None or plan.columns is None:
-        return False
+    return rows is not None and plan.columns is not None and _sent(session, plan, plan.columns, rows, out)
+
+
+def _sent(
+    session: Session, plan: Plan, columns: tuple[OutputColumn, ...], rows: Sequence[Any], out: Responder
+) -> bool:
+    """Send the rows of a read by key, all that its Query answers; False: they are too long to be sent at once."""
     try:
-        data, count = encoder_of(plan, plan.columns, (), session).rows(rows) if rows else (b"", 0)
+        data, count = encoder_of(plan, columns, (), session).rows(rows) if rows else (b"", 0)
     except LongRows:
         return False
-    out.row_description(field_descriptions(plan.columns, (), plan))
+    out.row_description(field_descriptions(columns, (), plan))
     if rows:
         out.data_rows(data, count)
     out.command_complete("SELECT 1" if len(rows) == 1 else f"SELECT {len(rows)}")
     return True
 
 
-def change_alone(
+def begin(
     conn: Connection, sql: str, plan: Plan, values: tuple[Any, ...], out: Responder
 ) -> str | Coroutine[Any, Any, str | None] | None:
-    """Run a Query that changes one row and is a transaction by itself, up to its commit; None: ``run_text`` has to.
+    """Run a Query of one statement whose plan is known, on the spot as far as it goes.
 
-    Returns the tag of what is to be committed before it is answered (``start_commit``), or what is left to do, as ``run_text``.
+    Returns the tag of what is to be committed before it is answered (``start_commit``), or what is left to do, as ``run_text``; None: all
+    is answered.
     """
     session = conn.session
     block = session.block
-    if (
-        block.state is not IDLE
-        or not session.derived.short_ways
-        or not conn.db.leading()
-        or conn.db.turns.preempting
-    ):
-        return None
+    if plan.at_once is None or not plan.short:  # what takes longer has to be where it can give way
+        return run_text(conn, sql, (plan, values), out)
     session.running = plan
-    block.reads_alone = False
+    block.reads_alone = plan.only_reads
+    alone = block.txn is None and block.state is IDLE
     try:
-        result: Command | Awaitable[Command] | None = plan.alone(session, plan, values)
+        begun = at_once(session, plan, values)
     except Exception as error:
         return _failed(conn, error, out)
-    if result is None:
-        if block.txn is not None:
-            block.restart()
-        return None
-    if type(result) is Command and _commits_plainly(conn):
-        return result.tag
-    return _changed(conn, sql, plan, values, result, out)
-
-
-async def _changed(
-    conn: Connection,
-    sql: str,
-    plan: Plan,
-    values: tuple[Any, ...],
-    result: Command | Awaitable[Command],
-    out: Responder,
-) -> str | None:
-    """Wait for the change and its commit; where it loses a race, start over the general way."""
-    session = conn.session
-    try:
-        try:
-            outcome = await settle(result)
-        except LOST as lost:
-            if not may_run_again(session, plan, lost):
-                raise
-        else:
-            await _answer(session, outcome, plan, out)
+    if type(begun) is Command:
+        return begun.tag if _commits_plainly(conn) else _end(conn, begun, plan, out)
+    if type(begun) is Rows:
+        ready = begun.result
+        if (
+            block.state is BLOCK
+            and type(ready) is ReadyRows
+            and _sent(session, plan, begun.columns, ready.rows, out)
+        ):
             return None
+        return _end(conn, begun, plan, out)
+    waited: Any = begun
+    return run_text(conn, sql, (plan, values), out, waited, alone)
+
+
+async def _end(conn: Connection, outcome: Outcome, plan: Plan, out: Responder) -> None:
+    """Send what a statement has answered on the spot."""
+    try:
+        await _answer(conn.session, outcome, plan, out)
     except Exception as error:
         await _failed(conn, error, out)
-        return None
-    return await run_text(conn, sql, (plan, values), out)
 
 
 async def _failed(conn: Connection, error: Exception, out: Responder) -> None:
@@ -140,10 +131,16 @@ async def _failed(conn: Connection, error: Exception, out: Responder) -> None:
 
 
 async def run_text(
-    conn: Connection, sql: str, cached: tuple[Plan, tuple[Any, ...]] | None, out: Responder
+    conn: Connection,
+    sql: str,
+    cached: tuple[Plan, tuple[Any, ...]] | None,
+    out: Responder,
+    begun: Awaitable[Outcome] | None = None,
+    alone: bool = False,
 ) -> str | None:
     """Run the statements of a Query message and send what they answer, errors included. ``cached``: its plan, if known.
 
+    ``begun`` and ``alone`` as for ``run_with_retries``.
     Returns the tag of a statement whose transaction the caller has to commit before it is answered (``start_commit``),
     None if all is answered. What is no report for the client (a bug) is raised.
     """
@@ -160,13 +157,15 @@ async def run_text(
                 if block.state is BLOCK and not conn.cursors.any and _commits_plainly(conn):
                     return "COMMIT"
             block.reads_alone = plan.only_reads
-            if plan.quick is not None and conn.db.leading():
-                result = await _by_key(session, plan, values)
-                if result is not None and plan.columns is not None:
-                    await _answer(session, Rows(plan.columns, result), plan, out)
+            if begun is None and not plan.short:
+                alone = block.txn is None and block.state is IDLE
+                first = at_once(session, plan, values)
+                if isinstance(first, Command | Rows):
+                    await _answer(session, first, plan, out)
                     return None
+                begun = first
             outcome, plan = await run_with_retries(
-                conn.planning, plan, values, out, CachedText(sql), whole=True
+                conn.planning, plan, values, out, CachedText(sql), whole=True, begun=begun, alone=alone
             )
             conn.db.turns.yield_to_readers()
             if type(outcome) is Command:
@@ -215,20 +214,6 @@ async def run_text(
 def _executed(conn: Connection, statement: ast.StatementNode) -> Prepared | None:
     """Return the prepared statement that an EXECUTE names, if there is one."""
     return conn.prepared.find(statement.name) if isinstance(statement, ast.Execute) else None
-
-
-async def _by_key(session: Session, plan: Plan, values: tuple[Any, ...]) -> Result | None:
-    """Run a read by key, if nothing that it could lose would let it run again; None: the general way must."""
-    session.running = plan
-    block = session.block
-    if block.state is BLOCK:
-        if block.txn is None or block.watching:
-            return None
-        block.renew_limits()
-    elif block.state is not IDLE or not plan.only_reads:
-        return None
-    started = start_quick(session, plan, values)
-    return started if started is None or type(started) is ReadyRows else await settle(started)
 
 
 def _commits_plainly(conn: Connection) -> bool:

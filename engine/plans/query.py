@@ -4,7 +4,7 @@
              one per query              │ a refusal (0A000) is remembered, and the route chosen again without it
              of the plan                └ compile_for: at most once per executor, kept with the plan
 
-A query by key takes shorter ways to the same result: ``start_quick`` without a dispatch, ``read_point`` without a transaction.
+A query by key takes shorter ways to the same result: ``read_by_key`` without a dispatch, ``read_point`` without a transaction.
 ``collect`` runs one to its end for those who need all rows at once (INSERT ... SELECT, constraints, functions).
 """
 
@@ -26,6 +26,8 @@ from engine.executors.index.sources import PLAIN
 from engine.executors.server import executing
 from engine.session.plans.permission import permitted
 from engine.session.plans.plan import Plan
+from engine.session.portal import Rows
+from engine.session.transaction.block_state import IDLE
 from engine.session.transaction.races import is_contended
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
@@ -37,6 +39,7 @@ from planner.query import (
     Const,
     FuncExpr,
     FunctionRange,
+    OutputColumn,
     Param,
     QueryExpr,
     RelationRange,
@@ -308,18 +311,31 @@ def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update
     )
 
 
-def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result | Awaitable[Result] | None:
-    """Start a query whose plan says that keys serve it; None where the general path must decide."""
-    if not session.derived.short_ways or not plan.fresh(session.view.catalog) or not permitted(session, plan):
+def read_by_key(session: Session, plan: Plan, params: tuple[Any, ...]) -> Rows | Awaitable[Rows] | None:
+    """Run a query that keys serve (``Plan.at_once``); None where the dispatch has to: one by which its block could lose a race might run again there."""
+    block = session.block
+    if block.txn is None:
+        if block.state is not IDLE:
+            return None
+    elif block.watching:
+        return None
+    else:
+        block.renew_limits()
+    if not plan.fresh(session.view.catalog) or not permitted(session, plan):
         return None
     if not session.view.is_current(plan) or is_contended(session, plan):
         return None
     if plan.enters:
-        session.block.enter(plan.enters, plan.tables)
-    session.block.ensure_txn().next_statement()
+        block.enter(plan.enters, plan.tables)
+    block.ensure_txn().next_statement()
     result = session.db.executors["index"].run(plan.quick, context(session, plan, params))
     session.view.use(plan)
-    return result
+    assert plan.columns is not None
+    return Rows(plan.columns, result) if type(result) is ReadyRows else _read(plan.columns, result)
+
+
+async def _read(columns: tuple[OutputColumn, ...], result: Result | Awaitable[Result]) -> Rows:
+    return Rows(columns, await settle(result))
 
 
 def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequence[Any] | None:
@@ -380,7 +396,7 @@ async def run_query(
         route.executor == "index" and _reads_nothing(session, plan, compiled, executable)
     )
     if slot == "query" and decided and plan.quick_serves:
-        plan.quick = executable
+        plan.quick, plan.at_once = executable, read_by_key
         point, stable = executable.point, plan.bound.stable
         short = is_short(plan.bound.statement) if point is None else point.short
         plan.short = short and (not stable or is_short(*stable))

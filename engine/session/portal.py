@@ -95,7 +95,6 @@ class Portal:
     sent: int = 0
     done: bool = False
     reader: RowReader | None = None
-    started: Any = None  # a quick read that turned out to need waiting
     created_us: int = 0  # of one with a name
     cursor: Cursor | None = None  # once FETCH has been asked of it (``shared_portals``)
     starting: bool = False  # by a FETCH
@@ -114,7 +113,7 @@ class Portal:
             return False
         outcome = self.outcome
         lazy = isinstance(outcome, Rows) and not isinstance(outcome.result, ReadyRows)
-        return lazy or self.started is not None or self.starting
+        return lazy or self.starting
 
     def close(self) -> None:
         """Release what the portal still reads."""

@@ -11,6 +11,7 @@ How much can be run again depends on what the transaction holds besides (``engin
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 from engine.base.executor import RowsChanged
@@ -54,6 +55,8 @@ async def run_with_retries(
     *,
     whole: bool,
     formats: tuple[int, ...] = (),
+    begun: Awaitable[Outcome] | None = None,
+    alone: bool = False,
 ) -> tuple[Outcome, Plan]:
     """Run a plan; bind again when the catalog moved; retry serialization failures and deadlocks.
 
@@ -62,28 +65,36 @@ async def run_with_retries(
     it, where nothing but the statement's own scans was overtaken. Under policies that refuse to wait it
     comes after a pause, twice as long each time. ``whole``: nothing else will join the statement, so that one
     whose scans were not locked may commit here, where a lost race can still be run again. ``formats``: of the rows that
-    are answered, since none of them may turn out behind the commit to be more than can be sent.
+    are answered, since none of them may turn out behind the commit to be more than can be sent. ``begun``: its first try
+    (``at_once``), and whether it began its transaction, ``alone``.
     """
     session = planning.session
     block = session.block
     session.running = plan
-    statements = session.db.statements
-    if statements.taken > statements.limit and not session.account.taken and not plan.control:
-        await statements.room()
-    alone = block.txn is None and block.state is IDLE
-    if not plan.retryable:
-        refuse_in_block(session, plan)
-    again_from_start = alone or block.is_untouched
+    if begun is None:
+        statements = session.db.statements
+        if statements.taken > statements.limit and not session.account.taken and not plan.control:
+            await statements.room()
+        alone = block.txn is None and block.state is IDLE
+        if not plan.retryable:
+            refuse_in_block(session, plan)
+    again_from_start = alone or (begun is None and block.is_untouched)
     by_itself = alone and whole
     # A commit before the answer is written would be too early where the client's encoding may lack a character of it.
     committed_here = by_itself and (plan.columns is None or session.output_settings.encoding == "UTF8")
     hopeful = plan.retryable and (committed_here or may_race(session))
-    undo = None if again_from_start or not plan.retryable else statement_point(session)
+    noting = begun is None and plan.retryable and not again_from_start
+    undo = statement_point(session) if noting else None
     retries = replans = reruns = 0
     while True:
         block.optimistic = hopeful and retries < OPTIMISTIC_TRIES
         try:
-            outcome = await run.run(session, plan, params)
+            if begun is None:
+                outcome = await run.run(session, plan, params)
+            else:
+                first, begun = begun, None
+                outcome = await first
+                out.rests = session.db.lease is not None
             if (
                 out.rests and not session.db.leading()
             ):  # it has waited: a cancel ends this, but not what is kept back (pgwire)

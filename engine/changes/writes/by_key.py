@@ -15,7 +15,7 @@ from engine.base.eager import settle
 from engine.base.executor import ExecContext, Result
 from engine.base.rows import ReadyRows
 from engine.changes.writes.dml import outcome
-from engine.changes.writes.one_row import LOST, begin_alone, lost
+from engine.changes.writes.one_row import begin_alone
 from engine.changes.writes.returning import make_env
 from engine.plans.query import collect, context
 from engine.session.plans.plan import Plan
@@ -40,20 +40,17 @@ def change_alone(
     if txn is None:
         return None
     ctx = context(session, plan, params, for_update=change.for_update)
-    try:
-        found = session.db.executors["index"].run(change.by_key, ctx)
-        if type(found) is not ReadyRows or len(found.rows) > 1:
-            return cast("Awaitable[Command]", _finish(session, change, ctx, found))
-        if not found.rows:
-            return change.none
-        changing: list[bool] | Awaitable[list[bool]]
-        if change.deletes:
-            changing = txn.delete(shard, [RowId(found.rows[0][0])])
-        else:
-            changed = change.changed(found.rows, make_env(ctx))
-            changing = txn.update(shard, changed, keys_kept=change.keys_kept)
-    except LOST as error:
-        return lost(error)
+    found = session.db.executors["index"].run(change.by_key, ctx)
+    if type(found) is not ReadyRows or len(found.rows) > 1:
+        return cast("Awaitable[Command]", _finish(session, change, ctx, found))
+    if not found.rows:
+        return change.none
+    changing: list[bool] | Awaitable[list[bool]]
+    if change.deletes:
+        changing = txn.delete(shard, [RowId(found.rows[0][0])])
+    else:
+        changed = change.changed(found.rows, make_env(ctx))
+        changing = txn.update(shard, changed, keys_kept=change.keys_kept)
     return change.one if type(changing) is list else _waited(change.one, changing)
 
 

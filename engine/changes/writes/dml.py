@@ -286,16 +286,16 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         return await insert_routed(session, plan, statement, params)
     if plan.dml is None:
         made = plan.dml = made_openly(session, plan, lambda: InsertPlan(session, statement))
-        plan.one_row = made.row is not None and made.returning is None
         plan.short = (
-            plan.one_row
+            made.row is not None
+            and made.returning is None
             and made.shape.short
             and not (made.effects or made.checks.views)
             and is_short(statement)
         )
         plan.leaves_little = plan.short and made.shape.bounded
         if plan.short and made.plain and not varies:
-            plan.alone = insert_alone
+            plan.at_once = insert_alone
     insert: InsertPlan = plan.dml
     shape = insert.shape
     txn = session.block.ensure_txn()

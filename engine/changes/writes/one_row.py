@@ -10,26 +10,22 @@ It does what the general way does, of which every step is a coroutine that here 
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
-from engine.base.executor import RowsChanged
 from engine.changes.writes.returning import make_env
 from engine.plans.query import context
 from engine.session.plans.permission import permitted
-from engine.session.plans.plan import Plan, Replan
+from engine.session.plans.plan import Plan
 from engine.session.portal import Command
-from engine.session.transaction.races import note_loss, note_rerun
+from engine.session.transaction.block_state import IDLE
 from planner.evaluate import Env, Shared
 from txn.api import Transaction
-from txn.base.errors import Deadlock, SchemaChanged, WriteConflict
 from txn.base.types import RowId, ShardId, StoredRow
 
 if TYPE_CHECKING:
     from engine.changes.writes.dml import InsertPlan
     from engine.session.session import Session
 
-LOST: Final = (Replan, RowsChanged, WriteConflict, Deadlock, SchemaChanged)
-"""After which a statement may run again."""
 _ONE: Final = Command("INSERT 0 1")
 _NONE: Final = Command("INSERT 0 0")  # ON CONFLICT DO NOTHING
 
@@ -37,39 +33,32 @@ _NONE: Final = Command("INSERT 0 0")  # ON CONFLICT DO NOTHING
 def begin_alone(session: Session, plan: Plan, shard: ShardId) -> Transaction | None:
     """Begin the transaction of a statement that changes one table and reads no other, and lock that; None: the general way has to.
 
-    The session's settings leave the choice (``Derived.short_ways``), and no transaction runs; one may have begun where None is
-    returned.
+    Nothing has begun where None is returned.
     """
-    if plan.tables != (shard,) or not plan.fresh(session.view.catalog) or not permitted(session, plan):
-        return None
     block = session.block
+    if (
+        block.txn is not None
+        or block.state is not IDLE
+        or plan.tables != (shard,)
+        or not plan.fresh(session.view.catalog)
+        or not permitted(session, plan)
+    ):
+        return None
     txn = block.ensure_txn()
     txn.next_statement()
     block.enter(plan.enters, plan.tables)
     block.wrote = True
     if not txn.try_begin_write(shard):
+        block.restart()
         return None
     session.db.turns.yield_to_readers()
     return txn
 
 
-def may_run_again(session: Session, plan: Plan, error: Exception) -> bool:
-    """Give up the transaction of a statement by itself that lost a race (``LOST``), unless running it again would have effects beyond it."""
-    if not plan.retryable and not isinstance(error, Replan):
-        note_loss(session, error)
-        return False
-    note_rerun(session, error)
-    session.block.restart()
-    return True
-
-
 def insert_alone(
     session: Session, plan: Plan, params: tuple[Any, ...]
 ) -> Command | Awaitable[Command] | None:
-    """Run an INSERT outside a transaction, which begins; None: the general way has to (``begin_alone``).
-
-    Raises SqlError and DuplicateKey. What loses a race is raised by the awaitable: the statement may run again.
-    """
+    """Run an INSERT outside a transaction, which begins (``Plan.at_once``); None: the dispatch has to (``begin_alone``)."""
     insert: InsertPlan | None = plan.dml
     if insert is None or insert.row is None or not insert.plain:
         return None
@@ -87,24 +76,13 @@ def insert_alone(
         env = Env(params, session, shared=Shared())
     (row,) = shape.made(insert.complete([insert.row((), env)], env), env)
     found: RowId | StoredRow | list[RowId] | Awaitable[RowId | StoredRow | list[RowId]]
-    try:
-        if insert.conflict is None:
-            found = txn.insert(shape.shard, [row])
-        else:
-            found = txn.insert_unless(shape.shard, row, insert.arbiters)
-    except LOST as error:
-        return lost(error)
+    if insert.conflict is None:
+        found = txn.insert(shape.shard, [row])
+    else:
+        found = txn.insert_unless(shape.shard, row, insert.arbiters)
     if type(found) is int or type(found) is list:  # asked before Awaitable, which is a slow question
         return _ONE
     return _waited(found) if isinstance(found, Awaitable) else _NONE
-
-
-async def lost(error: Exception) -> NoReturn:
-    """Raise ``error``, one of ``LOST``, when it is awaited."""
-    try:
-        raise error
-    finally:
-        del error  # else it and this frame would keep each other
 
 
 async def _waited(found: Awaitable[RowId | StoredRow | list[RowId]]) -> Command:

@@ -142,7 +142,7 @@ class ChangePlan:
             plan.short = self.short = self.shape.short and is_short(self.statement, but=found)
             plan.leaves_little = plan.short and self.shape.bounded
             if plan.short and self.returning is None and plan.retryable:
-                plan.alone = change_alone
+                plan.at_once = change_alone
 
     def changed(self, rows: Sequence[Row], env: Env) -> list[tuple[RowId, Row]]:
         """Return what an UPDATE makes of source rows, checked."""

@@ -16,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from engine.base.executor import RowsChanged
+from engine.session.plans.plan import Replan
 from engine.session.transaction.block_state import BLOCK
 from engine.session.transaction.timing import Mark
-from txn.base.errors import Cause, Deadlock, WriteConflict
+from txn.base.errors import Cause, Deadlock, SchemaChanged, WriteConflict
 from txn.base.types import ShardId
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from engine.session.session import Session
     from engine.session.transaction.block import Block
 
+LOST: Final = (Replan, RowsChanged, WriteConflict, Deadlock, SchemaChanged)
+"""After which a statement may run again (``engine.statements.retry``, the only place that does so)."""
 MAX_LOST_BLOCKS: Final = 3
 PATIENT_BLOCKS: Final = 8
 """What made blocks lose is mostly still so after one that got through: at once back to racing, its connection would lose again."""
