@@ -11,11 +11,12 @@ says otherwise, so that what a transaction changes and takes back is nothing to 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 from planner.conversion.order import find_equality, find_hash, find_less
 from planner.types.domains import base_oid
-from planner.types.facts import element_of, type_kind
+from planner.types.facts import FIRST_USER_OID, element_of, type_kind
 
 _parts: dict[int, tuple[int, ...]] = {}
 """Composite types: those of their columns' types that may lack an operator."""
@@ -28,7 +29,7 @@ def note_row(oid: int, types: Iterable[int], *, committed: bool) -> None:
     """Say of which types a composite type's columns are. ``committed``: in place of what is known."""
     if not committed and oid in _parts:
         return
-    kept = tuple([one for one in types if _may_lack(one)])
+    kept = tuple([one for one in types if (_built_in(one) if one < FIRST_USER_OID else _may_lack(one))])
     if _parts.get(oid, ()) != kept:
         for answers in _answers:
             answers.clear()
@@ -81,6 +82,12 @@ def _all_can(kind: int, oid: int) -> bool:
         base = base_oid(one)
         left += _parts.get(base_oid(element_of(base) or base), ())
     return True
+
+
+@functools.lru_cache(maxsize=1024)
+def _built_in(oid: int) -> bool:
+    """As ``_may_lack`` for a type whose answer never changes."""
+    return _may_lack(oid)
 
 
 def _may_lack(oid: int) -> bool:
