@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
 
@@ -117,10 +118,11 @@ def test_what_is_asked_of_the_binder_is_answered_once_it_is_imported() -> None:
         [
             sys.executable,
             "-c",
-            "from planner.conversion.ports import PORTS\n"
-            "assert not any(port.supplied for port in PORTS)\n"
+            "from planner.conversion import ports\n"
+            "assert not any(port.supplied for port in ports.PORTS)\n"
             "import planner.bind\n"
-            "assert all(port.supplied for port in PORTS)",
+            "from planner.bind import recursion\n"
+            "assert all(port.supplied for port in (*ports.PORTS, *recursion.PORTS))",
         ],
         cwd=ROOT,
         check=False,
@@ -128,11 +130,11 @@ def test_what_is_asked_of_the_binder_is_answered_once_it_is_imported() -> None:
 
 
 def test_a_port_that_nobody_answers_for_is_an_error_and_so_is_a_second_answer() -> None:
-    port: Port[[int], int] = Port("a number")
+    port: Port[Callable[[int], int]] = Port("a number")
     with pytest.raises(RuntimeError, match="nobody supplies a number"):
-        port(1)
+        port.call(1)
     port.supply(abs)
-    assert port(-1) == 1
+    assert port.call(-1) == 1
     with pytest.raises(RuntimeError, match="twice"):
         port.supply(round)
 

@@ -24,7 +24,7 @@ from planner import ast
 from planner import query as qt
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
-from planner.bind import supplied  # noqa: F401 - answers what is asked from below
+from planner.bind import recursion, supplied  # noqa: F401 - answers what is asked from below
 
 # these register binders of AST classes
 from planner.bind.change import with_items as changes
@@ -37,6 +37,7 @@ from planner.bind.query.row_security import secured
 from planner.bind.query.select import bind_query
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
 from planner.bind.stored.inline import inline_calls
+from planner.bind.stored.runnable import restricted_calls
 from planner.catalog.rights import RESTRICTED
 from planner.conversion.collations import COLLATIONS, settled, without_collations
 from planner.partitions.bounds import descendants
@@ -153,7 +154,9 @@ def bind_query_statement(context: BindContext, node: ast.QueryNode) -> st.QueryS
 
 def bind_explain(context: BindContext, node: ast.Explain) -> st.Explain:
     """Bind EXPLAIN and the statement in it."""
-    from planner.bind.session.utility import explain_options
+    from planner.bind.session.utility import (
+        explain_options,  # of the families that are imported when first needed
+    )
 
     options = explain_options(node.options)
     inner = node.statement
@@ -204,8 +207,6 @@ def _with_restricted(made: st.BoundStatement) -> st.BoundStatement:
 
     These are asked for in what is left once it is folded: nobody asks who calls a strict function with NULL, as in PostgreSQL.
     """
-    from planner.bind.stored.runnable import restricted_calls
-
     statement: Any = made.statement
     found = set(made.functions)
     if isinstance(statement, st.Explain):
@@ -387,3 +388,7 @@ def _falls_away(before: Any, after: Any) -> bool:
 
 def _named(tree: Any) -> int:
     return sum(isinstance(node, qt.Var | qt.Range) for node in walk(tree))
+
+
+recursion.STATEMENT.supply(bind_node)
+recursion.ENVELOPE.supply(envelope)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from planner.bind import recursion
+from planner.bind.query.select import bind_query, bind_view
 from planner.bind.stored import bind_key_expr
 from planner.bind.stored.domain_checks import demand
 from planner.conversion import ports
 
+recursion.QUERY.supply(bind_query)
+recursion.VIEW.supply(bind_view)
 ports.DEMAND.supply(demand)
 ports.KEY_EXPR.supply(bind_key_expr)

@@ -46,7 +46,7 @@ class DomainCheck:
         """Return ``value`` if the domain has it. Raises SqlError 23502, 23514."""
         catalog = session.catalog
         if catalog is not self._catalog:
-            self._demand = DEMAND(catalog, self._oid)
+            self._demand = DEMAND.call(catalog, self._oid)
             self._catalog = catalog
         if self._demand is not None:
             self._demand(value, session)

@@ -273,6 +273,7 @@ def _element(element: int, array: int, range_type: int) -> int:
 
 def _common_of(types: Sequence[int]) -> int:
     # imported here: casts needs this module for can_coerce
+    # casts ask here what polymorphic types stand for
     from planner.conversion.casts import CastContext, can_coerce
     from planner.conversion.common_types import common_type
 

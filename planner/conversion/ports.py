@@ -16,7 +16,7 @@ from planner.query import Expr
 Demand: TypeAlias = Callable[[Any, EvalSession | None], None]
 """Raises SqlError for a value (None: NULL) that breaks it."""
 
-DEMAND: Final[Port[[Catalog, int], Demand | None]] = Port("what a domain demands of values")
-KEY_EXPR: Final[Port[[str, RelationDef, Catalog], Expr]] = Port("the expression of a partition key")
+DEMAND: Final[Port[Callable[[Catalog, int], Demand | None]]] = Port("what a domain demands of values")
+KEY_EXPR: Final[Port[Callable[[str, RelationDef, Catalog], Expr]]] = Port("the expression of a partition key")
 
 PORTS: Final = (DEMAND, KEY_EXPR)

@@ -144,7 +144,7 @@ def print_with(p: Printer, query: QueryBase) -> None:
 
 def _print_item(p: Printer, change: Insert | KeptChange) -> None:
     """Append an item that changes data."""
-    from planner.deparse.changes import print_changes
+    from planner.deparse.changes import print_changes  # which print queries
 
     outer_indent, outer_prefix = p.indent, p.prefix
     print_changes(p, change)

@@ -44,7 +44,7 @@ def own_hasher(catalog: Catalog, class_oid: int, type_: SqlType, seed: int) -> H
     called = f'"#{oid}"' if oid >= FIRST_USER_OID else f"pg_catalog.{facts().procs[oid].name}"
     column = ColumnDef(attnum=1, name="value", type=type_)
     alone = RelationDef(oid=0, schema_oid=0, schema="", name="key", kind="r", columns=(column,))
-    expr = KEY_EXPR(f"{called}(value, {seed}::pg_catalog.int8)", alone, catalog)
+    expr = KEY_EXPR.call(f"{called}(value, {seed}::pg_catalog.int8)", alone, catalog)
     if has_calls(expr):
         raise not_supported(
             f'operator class "{found.name}" in a partition key: a function that is no expression'

@@ -165,7 +165,7 @@ def opclass_namer(session: EvalSession) -> Callable[[int], str]:
 
 def function_namer(session: EvalSession) -> FunctionNamer:
     """Return what tells what the reader has to write for a user's function (oid, schema, name)."""
-    from planner.information.functions import namer
+    from planner.information.functions import namer  # which ask here what is built in
 
     return namer(session)
 

@@ -274,7 +274,7 @@ def key_exprs(parent: RelationDef, catalog: Catalog) -> list[Expr]:
     return [
         Var(type=parent.column(attnum).type, range=0, attnum=attnum, name=parent.column(attnum).name)
         if attnum
-        else KEY_EXPR(text, parent, catalog)
+        else KEY_EXPR.call(text, parent, catalog)
         for attnum, text in zip(key.attnums, key.expressions, strict=True)
     ]
 

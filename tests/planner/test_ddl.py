@@ -171,7 +171,7 @@ def test_what_ends_a_statement_is_told_while_its_query_is_read_again(
     def refuse(*_: object) -> None:
         raise SqlError(sqlstate, "refused")
 
-    monkeypatch.setattr("planner.bind.query.select.bind_view", refuse)
+    monkeypatch.setattr("planner.bind.recursion.VIEW.call", refuse)
     with pytest.raises(SqlError) as failure:
         bind("CREATE VIEW w AS SELECT 1 AS a", CATALOG)
     assert failure.value.sqlstate == told

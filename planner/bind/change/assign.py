@@ -19,7 +19,7 @@ from planner.bind.change.assign_part import with_part
 from planner.bind.context import BindContext
 from planner.bind.expression.columns import expand_stars
 from planner.bind.expression.expr import bind_expr
-from planner.bind.query.select import bind_query
+from planner.bind.recursion import QUERY
 from planner.bind.scope import SYSTEM_COLUMNS, Scope
 from planner.bind.stored import column_default
 from planner.bind.stored.runnable import must_be_called
@@ -176,7 +176,7 @@ def _multiple(scope: Scope, node: ast.Assignment) -> list[BoundAssignment]:
         _same_count(node, len(items))
         return [BoundAssignment(c, e, scope) for c, e in zip(node.columns, items, strict=True)]
     if isinstance(value, ast.SubLink) and value.kind == "scalar":
-        query = bind_query(scope.context, value.query, scope)
+        query = QUERY.call(scope.context, value.query, scope)
         _same_count(node, len(query.columns))
         if is_volatile(query):
             raise not_supported(

@@ -20,8 +20,8 @@ from planner import query as q
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
 from planner.bind.context import BindContext, WithStep
-from planner.bind.query.select import bind_query
 from planner.bind.query.with_ import QUERIES, named_columns, ordered_items, references
+from planner.bind.recursion import QUERY, STATEMENT
 from planner.query.walk import walk
 
 _CARRIERS = (*QUERIES, ast.Insert, ast.Update, ast.Delete, ast.Merge)
@@ -55,8 +55,6 @@ def bind_with_changes(context: BindContext, node: Any) -> st.WithChanges:
     Raises SqlError 42712, 42P10, 42P19 (a recursive item that changes data), 0A000 (MERGE as an item; an item's own WITH that
     changes data; rows of an item without RETURNING), and what the parts raise.
     """
-    from planner.bind import bind_node
-
     clause: ast.With = node.with_
     _check_items(clause)
     items = ordered_items(clause.ctes) if clause.recursive else list(clause.ctes)
@@ -74,7 +72,7 @@ def bind_with_changes(context: BindContext, node: Any) -> st.WithChanges:
         context.future_steps = context.future_steps - {item.name}
         steps.append(st.Step(name=item.name, statement=statement, needs=_steps_of(statement)))
     rest = replace(clause, ctes=tuple(kept)) if kept else None
-    body = bind_node(context, replace(node, with_=rest))
+    body = STATEMENT.call(context, replace(node, with_=rest))
     assert isinstance(body, st.QueryStatement | q.Insert | q.Update | q.Delete | q.Merge)
     return st.WithChanges(steps=tuple(steps), body=body, needs=_steps_of(body))
 
@@ -131,7 +129,11 @@ def _step(
     context: BindContext, item: ast.Cte, *, recursive: bool
 ) -> tuple[st.QueryStatement | q.Insert | q.Update | q.Delete, tuple[q.OutputColumn, ...] | None]:
     """Bind one step; returns it and the columns of its rows, None where it has none."""
-    from planner.bind.change.dml import bind_delete, bind_insert, bind_update
+    from planner.bind.change.dml import (
+        bind_delete,
+        bind_insert,
+        bind_update,
+    )  # whose sources may have items themselves
 
     match item.query:
         case ast.Insert():
@@ -144,7 +146,7 @@ def _step(
             every = ast.TargetItem(expr=ast.ColumnRef(names=(), star=True))
             whole = ast.With(ctes=(item,), recursive=recursive)
             query = ast.Select(targets=(every,), from_=(ast.TableRef(name=item.name),), with_=whole)
-            bound = st.QueryStatement(query=bind_query(context, query))
+            bound = st.QueryStatement(query=QUERY.call(context, query))
             return bound, bound.query.columns
     return made, named_columns(item, made.columns) if made.returning else None
 

@@ -149,7 +149,7 @@ def _function_of_row(
     """Return ``name(row)`` if that is a function of a row value, else None."""
     if name not in facts().procs_by_name and not scope.context.catalog.functions_named(name):
         return None
-    from planner.bind.expression.funcs import call_on
+    from planner.bind.expression.funcs import call_on  # whose arguments are columns
 
     return call_on(scope, name, scope.whole_row(*entry, span), span)
 
@@ -339,7 +339,7 @@ def select_field(scope: Scope, expr: Expr, name: str, span: Span | None) -> Expr
         if field == name:
             return _field_of(scope, opened(expr, scope.context.env.row_type), position, type_, name, span)
     if name in facts().procs_by_name or scope.context.catalog.functions_named(name):
-        from planner.bind.expression.funcs import call_on
+        from planner.bind.expression.funcs import call_on  # whose arguments are columns
 
         call = call_on(scope, name, expr, span)
         if call is not None:

@@ -57,7 +57,7 @@ def _operator(scope: Scope, node: ast.Operator) -> Expr:
     if isinstance(left_node, ast.Row):
         name = operator_name(node.name, node.span)
         if isinstance(right_node, ast.SubLink) and right_node.kind == "scalar":
-            from planner.bind.expression.sublinks import bind_row_sublink
+            from planner.bind.expression.sublinks import bind_row_sublink  # which compare rows, too
 
             return bind_row_sublink(scope, left_node, name, right_node, node.span)
         if isinstance(right_node, ast.Row):

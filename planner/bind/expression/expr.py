@@ -313,7 +313,7 @@ def _min_max(scope: Scope, node: ast.MinMax) -> Expr:
 
 
 def _row(scope: Scope, node: ast.Row) -> Expr:
-    from planner.bind.expression.columns import expand_stars
+    from planner.bind.expression.columns import expand_stars  # which bind expressions
 
     fields = expand_stars(scope, node.items)
     if len(fields) > MAX_ROW_FIELDS:
@@ -323,7 +323,7 @@ def _row(scope: Scope, node: ast.Row) -> Expr:
 
 
 def _of_parts(scope: Scope, node: ast.OfParts) -> Expr:
-    from planner.bind.change.assign_part import bind_of_parts
+    from planner.bind.change.assign_part import bind_of_parts  # whose subscripts are expressions
 
     return bind_of_parts(scope, node)
 

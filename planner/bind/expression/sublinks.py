@@ -15,7 +15,7 @@ from planner.base.errors import Span, SqlError
 from planner.bind.expression.columns import expand_stars
 from planner.bind.expression.compare import comparison_kind, ordering_procs
 from planner.bind.expression.expr import bind_expr, operator_name, register
-from planner.bind.query.select import bind_query
+from planner.bind.recursion import QUERY
 from planner.bind.scope import Scope
 from planner.conversion.composite import fields_made
 from planner.conversion.resolve import make_operator
@@ -49,7 +49,7 @@ def _body(scope: Scope, node: ast.SubLink) -> QueryExpr:
     refusal = _FORBIDDEN.get(scope.clause)
     if refusal is not None:
         raise SqlError("0A000", refusal, span=node.span)
-    return bind_query(scope.context, node.query, scope)
+    return QUERY.call(scope.context, node.query, scope)
 
 
 def _sublink(scope: Scope, node: ast.SubLink) -> Expr:

@@ -20,6 +20,7 @@ from planner.bind.context import BindContext, WithStep
 from planner.bind.expression.expr import bind_boolean
 from planner.bind.query.from_function import bind_function
 from planner.bind.query.sample import bind_sample, refused_sample
+from planner.bind.recursion import QUERY, VIEW
 from planner.bind.scope import (
     CteEntry,
     Item,
@@ -259,9 +260,7 @@ def _written(columns: Sequence[RangeColumn], node: ast.TableRef, called: Numbere
 def _view(
     scope: Scope, relation: RelationDef, node: ast.TableRef, alias: str, called: Numbered | None
 ) -> tuple[int, Item]:
-    from planner.bind.query.select import bind_view
-
-    query = bind_view(scope.context, relation)
+    query = VIEW.call(scope.context, relation)
     live = relation.live
     columns = tuple(
         [
@@ -320,13 +319,11 @@ def _cte_reference(scope: Scope, node: ast.TableRef, level: int, entry: object) 
 
 
 def _subquery(scope: Scope, node: ast.SubqueryRef) -> tuple[int, Item]:
-    from planner.bind.query.select import bind_query
-
     assert node.alias is not None
     before = scope.lateral_active
     scope.lateral_active = node.lateral
     try:
-        query = bind_query(scope.context, node.query, scope)
+        query = QUERY.call(scope.context, node.query, scope)
     finally:
         scope.lateral_active = before
     columns = tuple(

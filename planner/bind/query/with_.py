@@ -17,6 +17,7 @@ from planner.base.errors import Span, SqlError
 from planner.bind.query.search_cycle import added_columns, with_search_and_cycle
 from planner.bind.query.search_cycle import check_form as check_search_form
 from planner.bind.query.search_cycle import check_names as check_search_names
+from planner.bind.recursion import QUERY
 from planner.bind.scope import CteEntry, Scope
 from planner.conversion.order import can_hash
 from planner.query import Cte, CycleColumns, OutputColumn, QueryExpr, SearchColumns, SetOp, Values
@@ -117,15 +118,13 @@ def named_columns(item: ast.Cte, columns: Sequence[OutputColumn]) -> tuple[Outpu
 
 
 def _plain(scope: Scope, item: ast.Cte) -> None:
-    from planner.bind.query.select import bind_query
-
     assert isinstance(item.query, QUERIES)
-    _enter(scope, item, bind_query(scope.context, item.query, scope), recursive=False)
+    _enter(scope, item, QUERY.call(scope.context, item.query, scope), recursive=False)
 
 
 def _changing(scope: Scope, item: ast.Cte) -> None:
     """Bind an item that changes data to be printed; that it can be run is looked at elsewhere."""
-    from planner.bind.change.kept_changes import kept_item
+    from planner.bind.change.kept_changes import kept_item  # whose sources are queries
 
     change, columns = kept_item(scope, item)
     shown = Values(columns=columns, rows=())
@@ -135,7 +134,7 @@ def _changing(scope: Scope, item: ast.Cte) -> None:
 
 
 def _recursive(scope: Scope, item: ast.Cte) -> None:
-    from planner.bind.query.select import bind_query, combine
+    from planner.bind.query.select import combine  # which binds WITH
 
     node = item.query
     if not isinstance(node, ast.SetOp) or node.op != "union":
@@ -148,7 +147,7 @@ def _recursive(scope: Scope, item: ast.Cte) -> None:
     _check_form(item, node)
     inner = Scope(context=scope.context, parent=scope)
     bind_with(inner, node.with_)
-    left = bind_query(scope.context, node.left, inner)
+    left = QUERY.call(scope.context, node.left, inner)
     columns = named_columns(item, left.columns)
     if item.search is not None or item.cycle is not None:
         check_search_form(node)
@@ -157,7 +156,7 @@ def _recursive(scope: Scope, item: ast.Cte) -> None:
     else:
         unlisted = ()
     scope.ctes[item.name] = CteEntry(name=item.name, columns=columns, recursive=True, unlisted=unlisted)
-    right = bind_query(scope.context, node.right, inner, resolve_unknowns=False)
+    right = QUERY.call(scope.context, node.right, inner, resolve_unknowns=False)
     made = combine(inner, node, left, right)
     hashable = node.all or all(can_hash(c.type.oid, scope.context.env.row_type) for c in made.columns)
     for position, (before, after) in enumerate(zip(columns, made.columns, strict=True), 1):

@@ -565,13 +565,13 @@ def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment | st.Ski
             )
         return st.Comment(class_oid=_PG_DATABASE, object_oid=database.oid, sub_id=0, text=node.text)
     if node.what in ("type", "domain"):
-        from planner.bind.define.types import bind_comment_on_type
+        from planner.bind.define.types import bind_comment_on_type  # which asks here for owners
 
         return bind_comment_on_type(context, node)
     if node.what == "large object":
         return st.Comment(class_oid=_PG_LARGEOBJECT, object_oid=int(node.name[0]), sub_id=0, text=node.text)
     if node.what == "domain constraint":
-        from planner.bind.define.types import bind_comment_on_domain_constraint
+        from planner.bind.define.types import bind_comment_on_domain_constraint  # as above
 
         return bind_comment_on_domain_constraint(context, node)
     raise not_supported(f"COMMENT ON {node.what.upper()}", span=node.span)

@@ -25,6 +25,7 @@ from planner import ast
 from planner.base.errors import Span, SqlError, not_supported
 from planner.bind.context import BindContext, make_context
 from planner.bind.expression.expr import bind_kept
+from planner.bind.recursion import VIEW
 from planner.bind.scope import Scope
 from planner.bind.stored.renaming import renamed
 from planner.catalog import (
@@ -293,7 +294,7 @@ def stored_default(
     """
     if catalog is None or not (calls_functions(sql) or _ROWS.search(sql)):
         return _pure_default(sql, type_)
-    from planner.bind.stored.runnable import runnable, runnable_or_called
+    from planner.bind.stored.runnable import runnable, runnable_or_called  # which puts stored bodies in
 
     expr = _bound_default(sql, type_, catalog)
     made = runnable_or_called(expr, catalog, functions) if calls else runnable(expr, catalog, functions)
@@ -358,7 +359,7 @@ def without_spans(node: Any) -> Any:
 
 def bind_check_expr(context: BindContext, node: ast.Expression, relation: RelationDef) -> Expr:
     """Bind a CHECK over ``relation``'s columns; 0A000 for sub-queries and what ``runnable`` refuses, 42804 unless boolean."""
-    from planner.bind.stored.runnable import check_runnable
+    from planner.bind.stored.runnable import check_runnable  # which puts stored bodies in
 
     scope = table_scope(context, relation)
     expr = bind_kept(scope, node, "CHECK")
@@ -390,7 +391,7 @@ def bind_key_expr(
     sql: str, relation: RelationDef, catalog: Catalog, functions: set[int] | None = None
 ) -> Expr:
     """Return a stored expression of a partition key, as it is evaluated; the oids of what it calls are added to ``functions``."""
-    from planner.bind.stored.runnable import runnable
+    from planner.bind.stored.runnable import runnable  # which puts stored bodies in
 
     context = stored_context(catalog, sql)
     expr: Expr = without_spans(
@@ -417,19 +418,15 @@ def rebase_view(
 
     The text is bound against ``before``. Raises SqlError when a relation or column it uses is gone.
     """
-    from planner.bind.query.select import bind_view
-
     context = stored_context(before, view.view_sql, view.view_path)
-    query = renamed(bind_view(context, view), after)
+    query = renamed(VIEW.call(context, view), after)
     return deparse_query(query, names=[column.name for column in view.columns])
 
 
 def rebase_readable_view(view: RelationDef, before: Catalog, after: Catalog) -> str:
     """Return ``rebase_view``; the text as it is where it has no meaning under ``before`` either."""
-    from planner.bind.query.select import bind_view
-
     try:
-        query = bind_view(stored_context(before, view.view_sql, view.view_path), view)
+        query = VIEW.call(stored_context(before, view.view_sql, view.view_path), view)
     except SqlError as error:
         if error.ends_statement:
             raise
@@ -442,8 +439,6 @@ def stored_query(context: BindContext, query: QueryExpr, names: Sequence[str]) -
 
     Raises SqlError 0A000 where the text does not mean the query: better now than whenever it is read. The trees that are made for that are freed in slices.
     """
-    from planner.bind.query.select import bind_view
-
     trees: list[QueryExpr] = [with_oids(context, query)]
     try:
         sql = deparse_query(trees[0], names=names)
@@ -451,7 +446,7 @@ def stored_query(context: BindContext, query: QueryExpr, names: Sequence[str]) -
             oid=0, schema_oid=0, schema="", name="", kind="v", view_sql=sql, view_path=context.search_path
         )
         try:
-            trees.append(bind_view(stored_context(context.catalog, sql, context.search_path), view))
+            trees.append(VIEW.call(stored_context(context.catalog, sql, context.search_path), view))
         except SqlError as error:
             # nested too deeply: so it is in PostgreSQL
             if error.sqlstate == "42P17" or error.ends_statement:

@@ -23,7 +23,7 @@ from planner.base.errors import SqlError, not_supported
 from planner.bind.change.with_items import runs_in_parts
 from planner.bind.context import BindContext
 from planner.bind.expression.calls import result_row
-from planner.bind.query.select import bind_query
+from planner.bind.recursion import ENVELOPE, QUERY, STATEMENT
 from planner.bind.stored import without_spans
 from planner.catalog import FunctionDef, RowType
 from planner.conversion.casts import CastContext, try_coerce
@@ -83,7 +83,7 @@ def bind_body(
         first = body[0].statement if len(body) == 1 else None
         if not isinstance(first, _QUERIES) or runs_in_parts(first) or is_called(function):
             return None
-        query = bind_query(inner, first)
+        query = QUERY.call(inner, first)
         if any(isinstance(node, Select) and node.row_marks for node in walk(query)):
             return None
         made: QueryExpr = without_spans(_fitted(inner, function, query, columns))
@@ -113,8 +113,6 @@ def bind_called(
     Raises SqlError 42P13 where the last one does not fit ``columns``; 0A000 for statements that cannot be in a function, and (unless
     ``defining``) for those that write in one that is not VOLATILE; what binding raises.
     """
-    from planner.bind import bind_node, envelope
-
     inner = context.for_function(function, types)
     inner = replace(
         inner, reads=set(), versions={}, flags=set(), functions=set(), running=inner.running | {function.oid}
@@ -134,10 +132,10 @@ def bind_called(
                 made.append(one)
                 continue
             own = replace(inner, text=one.text, reads=set(), flags=set(), functions=set(), versions={})
-            bound = bind_node(own, one.statement)
+            bound = STATEMENT.call(own, one.statement)
             if number == len(parsed):
                 bound = _fitted_statement(own, function, bound, columns)
-            done = envelope(one.statement, one.text, own, bound)
+            done = ENVELOPE.call(one.statement, one.text, own, bound)
             if not defining and function.volatility != "v" and done.class_ is not st.StatementClass.READ_ONLY:
                 raise _not_volatile(done.tag)
             inner.versions.update(own.versions)
@@ -161,10 +159,8 @@ def bind_utility(
     context: BindContext, function: FunctionDef, types: Sequence[int], parsed: Parsed
 ) -> st.BoundStatement:
     """Bind a statement of a body that is no query, as the statements before it have left the catalog. Raises what binding raises."""
-    from planner.bind import bind_node, envelope
-
     inner = replace(context.for_function(function, types), text=parsed.text)
-    return envelope(parsed.statement, parsed.text, inner, bind_node(inner, parsed.statement))
+    return ENVELOPE.call(parsed.statement, parsed.text, inner, STATEMENT.call(inner, parsed.statement))
 
 
 def check_body(function: FunctionDef) -> None:

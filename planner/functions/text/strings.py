@@ -180,14 +180,14 @@ def name_of(s: str) -> str:
 
 def bpchar_to_length(s: str, typmod: int, explicit: bool) -> str:
     """SQL's ``bpchar``."""
-    from planner.functions.values.casts import apply
+    from planner.functions.values.casts import apply  # which register casts of strings
 
     return str(apply(1042, s, typmod, explicit))
 
 
 def varchar_to_length(s: str, typmod: int, explicit: bool) -> str:
     """SQL's ``varchar``."""
-    from planner.functions.values.casts import apply
+    from planner.functions.values.casts import apply  # which register casts of strings
 
     return str(apply(1043, s, typmod, explicit))
 

@@ -114,7 +114,11 @@ class _Work:
                 join = self._joined(join, rest, term, link)
 
     def _joined(self, join: q.Join, rest: list[q.Expr], term: q.Expr, link: q.SubLink) -> q.Join:
-        from planner.lower.decorrelate.unnest import at_most_one_row, links_in, values_of
+        from planner.lower.decorrelate.unnest import (
+            at_most_one_row,
+            links_in,
+            values_of,
+        )  # which begins with these
 
         guards = next(g for found, g in links_in(term) if found is link)
         plain = [t for t in rest if not any(isinstance(n, q.SubLink) for n in walk(t))]

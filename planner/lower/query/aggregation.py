@@ -105,7 +105,7 @@ def lower_aggregate(lw: Lowering, expr: q.Aggregate, stages: Stages) -> Val:
         expr: the call.
         stages: where arguments go that are computed once for several uses.
     """
-    from planner.lower.query import gathered
+    from planner.lower.query import gathered  # which are called as aggregates are
 
     order = [] if expr.direct or _is_ordered_set(expr.proc) else list(expr.order)
     condition = None if expr.filter is None else lw.condition(expr.filter)

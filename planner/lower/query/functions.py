@@ -24,7 +24,7 @@ def function_range(lw: Lowering, range_: q.FunctionRange) -> Result:
     Raises:
         SqlError: 0A000 for other set-returning functions, ROWS FROM, WITH ORDINALITY on Spark.
     """
-    from planner.lower.query.lowering import Column, Result
+    from planner.lower.query.lowering import Column, Result  # which lowers these ranges
 
     if len(range_.functions) != 1:
         raise not_supported("ROWS FROM in this executor")

@@ -88,7 +88,7 @@ def _array(lw: Lowering, expr: q.SubLink) -> Val:
 
 def _tests(lw: Lowering, expr: q.SubLink, label: str, columns: list[Val]) -> Node:
     """Return the comparison of ``lefts`` with a row of the sub-select."""
-    from planner.lower.query import expr as expressions
+    from planner.lower.query import expr as expressions  # in which sub-selects stand
 
     rights: list[Val] = []
     for position, column in enumerate(columns):
@@ -109,7 +109,7 @@ def _tests(lw: Lowering, expr: q.SubLink, label: str, columns: list[Val]) -> Nod
 
 
 def _any(lw: Lowering, expr: q.SubLink, truth: bool) -> Node:
-    from planner.lower.query import expr as expressions
+    from planner.lower.query import expr as expressions  # in which sub-selects stand
 
     result = lw.query(expr.query)
     label = lw.d.fresh("r")

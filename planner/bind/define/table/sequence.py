@@ -37,7 +37,10 @@ SERIAL_TYPES: Mapping[str, int] = {
 
 def bind_create_sequence(context: BindContext, node: ast.CreateSequence) -> st.CreateSequence:
     """CREATE SEQUENCE. Raises SqlError 22023, 42601, 42P01, 42703, 42809, 3F000, 42P16."""
-    from planner.bind.define.table.table_parts import creation_schema, persistence_of
+    from planner.bind.define.table.table_parts import (
+        creation_schema,
+        persistence_of,
+    )  # which makes serial columns' sequences
 
     schema = creation_schema(context, node.relation)
     options = options_by_name(node.options)

@@ -440,7 +440,7 @@ def bind_create_table_as(
 ) -> st.CreateTable | st.CreateMaterializedView | st.ExecutePrepared:
     """Bind CREATE TABLE AS, SELECT INTO and CREATE MATERIALIZED VIEW. Raises SqlError 42601, 42701, 42P16, 0A000."""
     if node.materialized:
-        from planner.bind.define.materialized import bind_create
+        from planner.bind.define.materialized import bind_create  # which has columns as a table has
 
         return bind_create(context, node)
     if isinstance(node.query, ast.Execute):  # bound when it is known what that is
