@@ -12,10 +12,11 @@ from planner.lower.kit import build as b
 from planner.lower.kit.build import Node
 from planner.lower.kit.value import element_of
 from planner.lower.query import gathered
+from planner.lower.query.scope import Column, Result
 from planner.types import SqlType
 
 if TYPE_CHECKING:
-    from planner.lower.query.lowering import Lowering, Result
+    from planner.lower.query.lowering import Lowering
 
 
 def function_range(lw: Lowering, range_: q.FunctionRange) -> Result:
@@ -24,8 +25,6 @@ def function_range(lw: Lowering, range_: q.FunctionRange) -> Result:
     Raises:
         SqlError: 0A000 for other set-returning functions, ROWS FROM, WITH ORDINALITY on Spark.
     """
-    from planner.lower.query.lowering import Column, Result  # which lowers these ranges
-
     if len(range_.functions) != 1:
         raise not_supported("ROWS FROM in this executor")
     if range_.slots:
