@@ -26,7 +26,8 @@ from pgwire.give_way import polled
 from planner.base.errors import SqlError, not_supported
 from planner.evaluate import Env
 from planner.lower.kit.dialect import ERROR_END, ERROR_MARK
-from planner.lower.query.callouts import PREFIX, Callout
+from planner.lower.query.callouts import PREFIX
+from planner.lower.query.scope import Callout
 from planner.types import SqlType
 from txn.base.types import PhysicalType
 from txn.values.columns import one_chunk, to_arrow, to_python

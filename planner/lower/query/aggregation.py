@@ -28,7 +28,7 @@ from planner.statements.classify import is_volatile
 from planner.types import SqlType
 
 if TYPE_CHECKING:
-    from planner.lower.query.lowering import Lowering
+    from planner.lower.query.context import LoweringContext
     from planner.lower.query.scope import Scope
 
 
@@ -85,7 +85,9 @@ class AggregateCall:
         return b.of_query(made) if b.has_query(made) else made
 
 
-def lower_call(lw: Lowering, call: AggregateCall, proc: int, args: Sequence[Val], result: SqlType) -> Val:
+def lower_call(
+    lw: LoweringContext, call: AggregateCall, proc: int, args: Sequence[Val], result: SqlType
+) -> Val:
     """Apply the engine form of aggregate or window function ``proc``."""
     row = lw.registry.aggregates.get(proc)
     form = None if row is None else (row.duckdb if lw.d.name == "duckdb" else row.spark)
@@ -97,7 +99,7 @@ def lower_call(lw: Lowering, call: AggregateCall, proc: int, args: Sequence[Val]
     )
 
 
-def lower_aggregate(lw: Lowering, expr: q.Aggregate, stages: Stages) -> Val:
+def lower_aggregate(lw: LoweringContext, expr: q.Aggregate, stages: Stages) -> Val:
     """Return an aggregate call over the rows of the innermost query level.
 
     Args:
@@ -138,12 +140,12 @@ def lower_aggregate(lw: Lowering, expr: q.Aggregate, stages: Stages) -> Val:
         return gathered.aggregate(lw, expr.proc, call, args, expr.type, error)
 
 
-def _stage(lw: Lowering, stages: Stages, key: Hashable) -> Callable[[Node], Node] | None:
+def _stage(lw: LoweringContext, stages: Stages, key: Hashable) -> Callable[[Node], Node] | None:
     """Return what makes a value computed from the arguments, one for each ``key``, a column; None: Spark finds it itself."""
     return (lambda node: stages.put(node, 1, ("of", key))) if lw.d.name == "duckdb" else None
 
 
-def under_filter(lw: Lowering, value: Val, condition: Node | None) -> Val:
+def under_filter(lw: LoweringContext, value: Val, condition: Node | None) -> Val:
     """Return a value that is not computed for rows that FILTER leaves out: they may be those that would fail.
 
     DuckDB computes arguments of all rows first; Spark looks at the condition first.
@@ -153,7 +155,7 @@ def under_filter(lw: Lowering, value: Val, condition: Node | None) -> Val:
     return replace(value, node=b.case([(condition.copy(), value.node)]))
 
 
-def _staged(lw: Lowering, stages: Stages, value: Val, key: Hashable) -> Val:
+def _staged(lw: LoweringContext, stages: Stages, value: Val, key: Hashable) -> Val:
     """Return as a column what is to be computed before the call: in DuckDB an argument of varying scale, which aggregates use
     several times, in Spark one with a sub-select, which would take the call into a query of its own (``SparkDialect.let``).
     """
@@ -202,7 +204,9 @@ class _Collector:
             self.visit(child, inner)
 
 
-def aggregate(lw: Lowering, select: q.Select, scope: Scope, source: Node | None, where: Node | None) -> Node:
+def aggregate(
+    lw: LoweringContext, select: q.Select, scope: Scope, source: Node | None, where: Node | None
+) -> Node:
     """Build the inner SELECT of a grouped query, and let ``scope`` know its columns.
 
     Returns:
@@ -282,7 +286,7 @@ def aggregate(lw: Lowering, select: q.Select, scope: Scope, source: Node | None,
 
 
 def _total_of_nothing(
-    lw: Lowering, targets: Sequence[Node], group: dict[str, Val], source: Node, where: Node | None
+    lw: LoweringContext, targets: Sequence[Node], group: dict[str, Val], source: Node, where: Node | None
 ) -> Node:
     """Return the row of the grouping set () where there are no input rows: Spark has none there.
 

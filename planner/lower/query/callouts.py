@@ -12,25 +12,25 @@ errors. What changes anything, waits, or reads the catalog is never called out t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from planner import facts as f
 from planner import query as q
 from planner.base.errors import SqlError
-from planner.evaluate import Env, Layout, compile_map
+from planner.evaluate import Layout, compile_map
 from planner.facts import facts
 from planner.functions import load
 from planner.functions.registry import PRINTERS
 from planner.lower.kit import build as b
 from planner.lower.kit.value import Fixed, Val, declared_num, element_of, kind_of
 from planner.lower.query.finishing import COMPUTED, split
+from planner.lower.query.scope import Callout, Compute
 from planner.query.walk import walk
 from planner.types import SqlType
 
 if TYPE_CHECKING:
-    from planner.lower.query.lowering import Lowering
+    from planner.lower.query.context import LoweringContext
 
 PREFIX = "hf_py_"
 _CATALOG_TYPES = frozenset(
@@ -42,36 +42,10 @@ _ONE_FORM = frozenset(
 )
 
 
-Compute: TypeAlias = Callable[[Sequence[tuple[Any, ...]], Env], Sequence[tuple[Any, ...]]]
-"""From rows of arguments to rows of one value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Callout:
-    """One function that the engine calls.
-
-    Attributes:
-        name: its name in the SQL text, a placeholder that the executor replaces.
-        function: what computes it.
-        args: types of the arguments, and the engine's types of them.
-        result: type of the value, and the engine's.
-        repeats: whether equal arguments give values that cannot be told apart, so that they may be remembered. (1.0 and 1.00
-            are equal, 0.0 and -0.0 are.)
-        rows: where the value is a set, the types of its columns.
-    """
-
-    name: str
-    function: Compute
-    args: tuple[tuple[SqlType, str], ...]
-    result: tuple[SqlType, str]
-    repeats: bool
-    rows: tuple[SqlType, ...] = ()
-
-
 class Arguments:
     """The parts of expressions that the engine computes, as arguments of a function to be."""
 
-    def __init__(self, lw: Lowering) -> None:
+    def __init__(self, lw: LoweringContext) -> None:
         """Begin with none."""
         self._lw = lw
         self._known: dict[q.Expr, int] = {}
@@ -95,7 +69,7 @@ class Arguments:
         return q.Var(type=part.type, range=0, attnum=index + 1)
 
 
-def call(lw: Lowering, expr: q.Expr, refusal: SqlError) -> Val:
+def call(lw: LoweringContext, expr: q.Expr, refusal: SqlError) -> Val:
     """Return ``expr`` as a call of Python.
 
     Raises:
@@ -130,7 +104,7 @@ def compiled(computed: q.Expr, arguments: Arguments) -> Compute:
 
 
 def register(
-    lw: Lowering,
+    lw: LoweringContext,
     function: Compute,
     values: Sequence[Val],
     result: tuple[SqlType, str],
@@ -149,7 +123,7 @@ def register(
     )
 
 
-def _engine_type(lw: Lowering, value: Val) -> str:
+def _engine_type(lw: LoweringContext, value: Val) -> str:
     """Return the engine's type of an argument; a list that has a form has items of that form."""
     if isinstance(value.num, Fixed) and kind_of(value.type.oid) == "list":
         return lw.d.list_of(lw.d.decimal(value.num.precision, value.num.scale))

@@ -39,14 +39,14 @@ from planner.types import SqlType
 from planner.types.facts import format_type
 
 if TYPE_CHECKING:
-    from planner.lower.query.lowering import Lowering
+    from planner.lower.query.context import LoweringContext
 
 BOOL = SqlType(f.BOOL)
 MOST_FOLDED = 1 << 16
 """Bytes of constants whose value the engine is given, instead of the call."""
 
 
-def lower(lw: Lowering, expr: q.Expr) -> Val:
+def lower(lw: LoweringContext, expr: q.Expr) -> Val:
     """Return the lowered expression.
 
     Raises:
@@ -132,19 +132,19 @@ def boolean(node: Node) -> Val:
     return Val(node, BOOL)
 
 
-def _const(lw: Lowering, expr: q.Const) -> Val:
+def _const(lw: LoweringContext, expr: q.Const) -> Val:
     return constant(lw.d, expr.value, expr.type)
 
 
-def _param(lw: Lowering, expr: q.Param) -> Val:
+def _param(lw: LoweringContext, expr: q.Param) -> Val:
     return lw.d.parameter(expr.number, expr.type, lw.values)
 
 
-def _var(lw: Lowering, expr: q.Var) -> Val:
+def _var(lw: LoweringContext, expr: q.Var) -> Val:
     return lw.variable(expr)
 
 
-def _call(lw: Lowering, proc: int, args: Sequence[Val], result: SqlType, span: Span | None) -> Val:
+def _call(lw: LoweringContext, proc: int, args: Sequence[Val], result: SqlType, span: Span | None) -> Val:
     row = lw.registry.functions.get(proc)
     form = None if row is None else (row.duckdb if lw.d.name == "duckdb" else row.spark)
     if form is None:
@@ -155,12 +155,12 @@ def _call(lw: Lowering, proc: int, args: Sequence[Val], result: SqlType, span: S
     return Val(made, result)
 
 
-def call(lw: Lowering, proc: int, args: Sequence[Val], result: SqlType) -> Val:
+def call(lw: LoweringContext, proc: int, args: Sequence[Val], result: SqlType) -> Val:
     """Apply the engine form of function ``proc``."""
     return _call(lw, proc, args, result, None)
 
 
-def _func(lw: Lowering, expr: q.FuncExpr) -> Val:
+def _func(lw: LoweringContext, expr: q.FuncExpr) -> Val:
     if expr.returns_set:
         raise not_supported("a set-returning function in the select list in this executor", span=expr.span)
     if expr.variadic:
@@ -168,15 +168,15 @@ def _func(lw: Lowering, expr: q.FuncExpr) -> Val:
     return _call(lw, expr.proc, [lower(lw, a) for a in expr.args], expr.type, expr.span)
 
 
-def _operator(lw: Lowering, expr: q.OpExpr) -> Val:
+def _operator(lw: LoweringContext, expr: q.OpExpr) -> Val:
     return _call(lw, expr.proc, [lower(lw, a) for a in expr.args], expr.type, expr.span)
 
 
-def _collate(lw: Lowering, expr: q.CollateExpr) -> Val:
+def _collate(lw: LoweringContext, expr: q.CollateExpr) -> Val:
     return lower(lw, expr.arg)
 
 
-def _relabel(lw: Lowering, expr: q.RelabelType) -> Val:
+def _relabel(lw: LoweringContext, expr: q.RelabelType) -> Val:
     value = lower(lw, expr.arg)
     source, target = kind_of(value.type.oid), kind_of(expr.type.oid)
     padded = value.padded if expr.type.oid == f.BPCHAR else 0
@@ -202,19 +202,19 @@ def _signed(x: Node) -> Node:
     return b.case([(b.op(">=", x, b.cast(_HALF_WORD, "BIGINT")), b.op("-", x, b.cast(_WORD, "BIGINT")))], x)
 
 
-def _via_io(lw: Lowering, expr: q.CoerceViaIO) -> Val:
+def _via_io(lw: LoweringContext, expr: q.CoerceViaIO) -> Val:
     return coercion.via_text(lw.d, lower(lw, expr.arg), expr.type)
 
 
-def _to_domain(lw: Lowering, expr: q.CoerceToDomain) -> Val:
+def _to_domain(lw: LoweringContext, expr: q.CoerceToDomain) -> Val:
     raise not_supported(f"a cast to domain {format_type(expr.domain)} in this executor", span=expr.span)
 
 
-def _typmod(lw: Lowering, expr: q.CoerceTypmod) -> Val:
+def _typmod(lw: LoweringContext, expr: q.CoerceTypmod) -> Val:
     return coercion.typmod(lw.d, lower(lw, expr.arg), expr.type, expr.explicit)
 
 
-def _bool_expr(lw: Lowering, expr: q.BoolExpr) -> Val:
+def _bool_expr(lw: LoweringContext, expr: q.BoolExpr) -> Val:
     nodes = [lower(lw, a).node for a in expr.args]
     if expr.kind == "and":
         return boolean(b.and_(*nodes))
@@ -223,7 +223,7 @@ def _bool_expr(lw: Lowering, expr: q.BoolExpr) -> Val:
     return boolean(b.not_(nodes[0]))
 
 
-def _null_test(lw: Lowering, expr: q.NullTest) -> Val:
+def _null_test(lw: LoweringContext, expr: q.NullTest) -> Val:
     if isinstance(expr.arg, q.RowExpr) and not expr.whole:
         return boolean(b.and_(*(b.is_null(lower(lw, field).node, expr.negated) for field in expr.arg.fields)))
     if expr.arg.type.oid == f.RECORD:
@@ -231,7 +231,7 @@ def _null_test(lw: Lowering, expr: q.NullTest) -> Val:
     return boolean(b.is_null(lower(lw, expr.arg).node, expr.negated))
 
 
-def _boolean_test(lw: Lowering, expr: q.BooleanTest) -> Val:
+def _boolean_test(lw: LoweringContext, expr: q.BooleanTest) -> Val:
     node = lower(lw, expr.arg).node
     if expr.test == "unknown":
         return boolean(b.is_null(node, expr.negated))
@@ -378,7 +378,7 @@ def equality_keys(d: Dialect, left: Val, right: Val) -> tuple[Node, Node]:
     return keys(d, left, right)
 
 
-def _distinct(lw: Lowering, expr: q.DistinctExpr) -> Val:
+def _distinct(lw: LoweringContext, expr: q.DistinctExpr) -> Val:
     if f.RECORD in (expr.left.type.oid, expr.right.type.oid):
         raise not_supported("IS DISTINCT FROM of row values in this executor", span=expr.span)
     left, right = equality_keys(lw.d, lower(lw, expr.left), lower(lw, expr.right))
@@ -386,7 +386,7 @@ def _distinct(lw: Lowering, expr: q.DistinctExpr) -> Val:
     return boolean(b.op(symbol, left, right))
 
 
-def _null_if(lw: Lowering, expr: q.NullIf) -> Val:
+def _null_if(lw: LoweringContext, expr: q.NullIf) -> Val:
     value = lower(lw, expr.left)
     equal = _call(lw, expr.proc, [value, lower(lw, expr.right)], BOOL, expr.span)
     node = b.case([(equal.node, b.null())], value.node)
@@ -396,7 +396,9 @@ def _null_if(lw: Lowering, expr: q.NullIf) -> Val:
 # --- choices ------------------------------------------------------------------------------------
 
 
-def unify(lw: Lowering, items: Sequence[Val], type_: SqlType, combine: Callable[[list[Node]], Node]) -> Val:
+def unify(
+    lw: LoweringContext, items: Sequence[Val], type_: SqlType, combine: Callable[[list[Node]], Node]
+) -> Val:
     """Bring alternatives to one form and combine them; a varying display scale goes the same way."""
     padding = {v.padded for v in items if not (v.is_constant and v.constant is None)}
     padded = padding.pop() if len(padding) == 1 else 0
@@ -408,7 +410,7 @@ def unify(lw: Lowering, items: Sequence[Val], type_: SqlType, combine: Callable[
     return Val(combine(nodes), type_, num)
 
 
-def _case(lw: Lowering, expr: q.CaseExpr) -> Val:
+def _case(lw: LoweringContext, expr: q.CaseExpr) -> Val:
     conditions = [lower(lw, w.condition).node for w in expr.whens]
     results = [lower(lw, w.result) for w in expr.whens]
     results.append(lower(lw, expr.default))
@@ -419,7 +421,7 @@ def _case(lw: Lowering, expr: q.CaseExpr) -> Val:
     return unify(lw, results, expr.type, combine)
 
 
-def _coalesce(lw: Lowering, expr: q.CoalesceExpr) -> Val:
+def _coalesce(lw: LoweringContext, expr: q.CoalesceExpr) -> Val:
     items = [lower(lw, a) for a in expr.args]
     if expr.type.oid == f.NUMERIC:
         # The scale follows the item chosen, so the choice is written out.
@@ -433,7 +435,7 @@ def _coalesce(lw: Lowering, expr: q.CoalesceExpr) -> Val:
     return unify(lw, items, expr.type, lambda nodes: b.fn("coalesce", *nodes))
 
 
-def _min_max(lw: Lowering, expr: q.MinMaxExpr) -> Val:
+def _min_max(lw: LoweringContext, expr: q.MinMaxExpr) -> Val:
     items = [lower(lw, a) for a in expr.args]
     in_order = kind_of(expr.type.oid) != "list" or lw.d.orders_lists()
     if in_order and all(is_plain(v) for v in items):
@@ -465,7 +467,7 @@ def _better(d: Dialect, left: Val, right: Val, greatest: bool) -> Val:
 # --- rows and arrays ----------------------------------------------------------------------------
 
 
-def _row_compare(lw: Lowering, expr: q.RowCompare) -> Val:
+def _row_compare(lw: LoweringContext, expr: q.RowCompare) -> Val:
     strict = {"<": "<", "<=": "<", ">": ">", ">=": ">"}[expr.kind]
     pairs = [(lower(lw, x), lower(lw, y)) for x, y in zip(expr.lefts, expr.rights, strict=True)]
     return boolean(row_comparison(lw.d, strict, expr.kind in ("<=", ">="), pairs))
@@ -483,7 +485,7 @@ def row_comparison(d: Dialect, strict: str, or_equal: bool, pairs: Sequence[tupl
     return result
 
 
-def _scalar_array(lw: Lowering, expr: q.ScalarArrayOp) -> Val:
+def _scalar_array(lw: LoweringContext, expr: q.ScalarArrayOp) -> Val:
     scalar = lower(lw, expr.scalar)
     operator = facts().operators[expr.op]
     items = _array_items(lw, expr.array)
@@ -503,7 +505,7 @@ def _scalar_array(lw: Lowering, expr: q.ScalarArrayOp) -> Val:
     return boolean(b.or_(*terms) if expr.use_any else b.and_(*terms))
 
 
-def _array_items(lw: Lowering, array: q.Expr) -> list[Val] | None:
+def _array_items(lw: LoweringContext, array: q.Expr) -> list[Val] | None:
     """Return the items of an array known at plan time, else None; a NULL array is not known."""
     while isinstance(array, q.RelabelType):
         array = array.arg
@@ -517,7 +519,7 @@ def _array_items(lw: Lowering, array: q.Expr) -> list[Val] | None:
     return None
 
 
-def _array_search(lw: Lowering, expr: q.ScalarArrayOp, scalar: Val) -> Val:
+def _array_search(lw: LoweringContext, expr: q.ScalarArrayOp, scalar: Val) -> Val:
     """``scalar op ANY (array)`` over an array value: a search among its items."""
     element = SqlType(element_of(expr.array.type.oid))
     array = lower(lw, expr.array)
@@ -546,30 +548,30 @@ def _array_search(lw: Lowering, expr: q.ScalarArrayOp, scalar: Val) -> Val:
     return boolean(b.cast(lw.d.let([array.node, scalar.node], body), "BOOLEAN"))
 
 
-def _array_expr(lw: Lowering, expr: q.ArrayExpr) -> Val:
+def _array_expr(lw: LoweringContext, expr: q.ArrayExpr) -> Val:
     if expr.nested:
         raise not_supported("an array of several dimensions in this executor", span=expr.span)
     items = [column_form(lw.d, lower(lw, e)).node for e in expr.elements]
     return Val(b.cast(b.array(*items), lw.d.engine_type(expr.type)), expr.type)
 
 
-def _grouping(lw: Lowering, expr: q.GroupingFunc) -> Val:
+def _grouping(lw: LoweringContext, expr: q.GroupingFunc) -> Val:
     raise not_supported("GROUPING outside a grouped query", span=expr.span)
 
 
-def _sublink(lw: Lowering, expr: q.SubLink) -> Val:
+def _sublink(lw: LoweringContext, expr: q.SubLink) -> Val:
     return sublinks.lower_sublink(lw, expr)
 
 
-def _aggregate(lw: Lowering, expr: q.Aggregate) -> Val:
+def _aggregate(lw: LoweringContext, expr: q.Aggregate) -> Val:
     raise not_supported("an aggregate in this place in this executor", span=expr.span)
 
 
-def _window(lw: Lowering, expr: q.WindowFunc) -> Val:
+def _window(lw: LoweringContext, expr: q.WindowFunc) -> Val:
     return lw.window_function(expr)
 
 
-_HANDLERS: dict[type, Callable[[Lowering, Any], Val]] = {
+_HANDLERS: dict[type, Callable[[LoweringContext, Any], Val]] = {
     q.Const: _const,
     q.Param: _param,
     q.Var: _var,

@@ -24,7 +24,7 @@ from planner.query.rewrite import replace_children
 from planner.types import SqlType
 
 if TYPE_CHECKING:
-    from planner.lower.query.lowering import Lowering
+    from planner.lower.query.context import LoweringContext
 
 COMPUTED = (
     q.FuncExpr, q.OpExpr, q.RelabelType, q.CoerceViaIO, q.CoerceTypmod, q.CoerceToDomain, q.BoolExpr, q.NullTest, q.BooleanTest,
@@ -38,7 +38,7 @@ def _proc(signature: str) -> int:
 
 
 def split(
-    lw: Lowering, expr: q.Expr, leaf: Callable[[q.Expr, Val], q.Expr], *, divides: bool = True
+    lw: LoweringContext, expr: q.Expr, leaf: Callable[[q.Expr, Val], q.Expr], *, divides: bool = True
 ) -> q.Expr:
     """Return ``expr`` for Python to compute; ``leaf`` is told which sub-expressions the engine delivers,
     and answers with what stands for them.
@@ -61,7 +61,9 @@ def split(
     return replace_children(expr, lambda child: _split_child(lw, child, leaf, divides))
 
 
-def _split_child(lw: Lowering, child: Any, leaf: Callable[[q.Expr, Val], q.Expr], divides: bool) -> Any:
+def _split_child(
+    lw: LoweringContext, child: Any, leaf: Callable[[q.Expr, Val], q.Expr], divides: bool
+) -> Any:
     if isinstance(child, q.CaseWhen):
         return replace_children(child, lambda inner: _split_child(lw, inner, leaf, divides))
     return split(lw, child, leaf, divides=divides)

@@ -16,10 +16,10 @@ from planner.lower.query.scope import Column, Result
 from planner.types import SqlType
 
 if TYPE_CHECKING:
-    from planner.lower.query.lowering import Lowering
+    from planner.lower.query.context import LoweringContext
 
 
-def function_range(lw: Lowering, range_: q.FunctionRange) -> Result:
+def function_range(lw: LoweringContext, range_: q.FunctionRange) -> Result:
     """Return the rows of a function range as a query.
 
     Raises:

@@ -24,16 +24,21 @@ from planner.lower.kit import build as b
 from planner.lower.kit.value import Fixed, Val, declared_num
 from planner.lower.query import expr as expressions
 from planner.lower.query.aggregation import AggregateCall
-from planner.lower.query.callouts import Arguments, Compute, compiled, register
-from planner.lower.query.scope import Column
+from planner.lower.query.callouts import Arguments, compiled, register
+from planner.lower.query.scope import Column, Compute
 from planner.types import SqlType
 
 if TYPE_CHECKING:
-    from planner.lower.query.lowering import Lowering
+    from planner.lower.query.context import LoweringContext
 
 
 def aggregate(
-    lw: Lowering, proc: int, call: AggregateCall, args: Sequence[Val], result: SqlType, refusal: SqlError
+    lw: LoweringContext,
+    proc: int,
+    call: AggregateCall,
+    args: Sequence[Val],
+    result: SqlType,
+    refusal: SqlError,
 ) -> Val:
     """Return an aggregate over gathered values; ``args`` as ``lower_call`` takes them.
 
@@ -83,7 +88,7 @@ def _is_plain(value: Val) -> bool:
     return isinstance(value.num, Fixed) or (value.num is None and expressions.is_plain(value))
 
 
-def _list(lw: Lowering, node: b.Node, array: SqlType, item: Val) -> Val:
+def _list(lw: LoweringContext, node: b.Node, array: SqlType, item: Val) -> Val:
     """Return a list of items as an argument; its engine type is the item's, so that decimals stay decimals."""
     return Val(b.cast(node, lw.d.list_of(lw.d.engine_type(item.type, item.num))), array, item.num)
 
@@ -108,7 +113,7 @@ def _stepped(make: Any, inputs: int, has_direct: bool) -> Compute:
 
 
 def rows(
-    lw: Lowering, call: q.FuncExpr, types: Sequence[SqlType], prefix: str, refusal: SqlError
+    lw: LoweringContext, call: q.FuncExpr, types: Sequence[SqlType], prefix: str, refusal: SqlError
 ) -> tuple[b.Node, list[Column]]:
     """Return the rows of a set-returning function as a query, and its columns, which are of ``types``.
 

@@ -34,7 +34,7 @@ from planner.query.walk import children, walk
 from planner.types import SqlType
 
 if TYPE_CHECKING:
-    from planner.lower.query.lowering import Lowering
+    from planner.lower.query.context import LoweringContext
 
 _KEY_TYPES: Final = frozenset(
     (f.BOOL, f.INT2, f.INT4, f.INT8, f.NUMERIC, f.TEXT, f.VARCHAR, f.BPCHAR, f.DATE, f.TIMESTAMP, f.TIMESTAMPTZ, f.UUID)
@@ -181,7 +181,7 @@ def null_of_nothing(expr: q.Expr) -> bool:
     return isinstance(expr, _PASSING) and null_of_nothing(expr.arg)
 
 
-def join_lifted(lw: Lowering, source: Node, lifts: Sequence[Lift], lifted: dict[q.Expr, Val]) -> Node:
+def join_lifted(lw: LoweringContext, source: Node, lifts: Sequence[Lift], lifted: dict[q.Expr, Val]) -> Node:
     """Return ``source`` joined with the sub-selects, and note the columns that stand for them.
 
     A sub-select that is not correlated stays what it is unless its value is a numeric of varying scale.

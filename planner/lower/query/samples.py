@@ -14,7 +14,7 @@ from planner.query.sampling import BLOCK, PRIME, REFUSALS, SHIFT, STRIDE
 from planner.types import SqlType
 
 if TYPE_CHECKING:
-    from planner.lower.query.lowering import Lowering
+    from planner.lower.query.context import LoweringContext
 
 
 def tested(sample: q.Sample) -> q.Expr:
@@ -25,7 +25,7 @@ def tested(sample: q.Sample) -> q.Expr:
     return q.SampleTest(type=SqlType(f.BOOL), method=sample.method, key=sample.key, row_id=row_id)
 
 
-def sample_test(lw: Lowering, expr: q.SampleTest) -> Val:
+def sample_test(lw: LoweringContext, expr: q.SampleTest) -> Val:
     """Return whether a row is chosen; a key by which nothing can be is an error where there is a row."""
     d = lw.d
     key, row_id = lw.expr(expr.key).node, lw.expr(expr.row_id).node

@@ -6,14 +6,24 @@ Scope              ranges[i] -> attnum -> Val      ctes      known, lifted: expr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from planner import query as q
+from planner.evaluate import Env
+from planner.lower.kit import build as b
+from planner.lower.kit.value import Val
+from planner.types import SqlType
+
+if TYPE_CHECKING:
+    pass
+
+from dataclasses import field
 
 from pgwire.give_way import paced
-from planner import query as q
-from planner.lower.kit import build as b
 from planner.lower.kit.build import Node
-from planner.lower.kit.value import Num, Val
-from planner.types import SqlType
+from planner.lower.kit.value import Num
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +103,29 @@ class Scope:
     known: dict[q.Expr, Val] | None = None
     lifted: dict[q.Expr, Val] = field(default_factory=dict)
     windows: tuple[q.Window, ...] = ()
+
+
+Compute: TypeAlias = Callable[[Sequence[tuple[Any, ...]], Env], Sequence[tuple[Any, ...]]]
+"""From rows of arguments to rows of one value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Callout:
+    """One function that the engine calls.
+
+    Attributes:
+        name: its name in the SQL text, a placeholder that the executor replaces.
+        function: what computes it.
+        args: types of the arguments, and the engine's types of them.
+        result: type of the value, and the engine's.
+        repeats: whether equal arguments give values that cannot be told apart, so that they may be remembered. (1.0 and 1.00
+            are equal, 0.0 and -0.0 are.)
+        rows: where the value is a set, the types of its columns.
+    """
+
+    name: str
+    function: Compute
+    args: tuple[tuple[SqlType, str], ...]
+    result: tuple[SqlType, str]
+    repeats: bool
+    rows: tuple[SqlType, ...] = ()

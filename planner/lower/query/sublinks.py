@@ -23,12 +23,12 @@ from planner.types import SqlType
 from planner.types.facts import element_of
 
 if TYPE_CHECKING:
-    from planner.lower.query.lowering import Lowering
+    from planner.lower.query.context import LoweringContext
 
 BOOL = SqlType(f.BOOL)
 
 
-def lower_sublink(lw: Lowering, expr: q.SubLink, *, truth: bool = False) -> Val:
+def lower_sublink(lw: LoweringContext, expr: q.SubLink, *, truth: bool = False) -> Val:
     """Return the value of a sub-select.
 
     Args:
@@ -51,7 +51,7 @@ def lower_sublink(lw: Lowering, expr: q.SubLink, *, truth: bool = False) -> Val:
             raise not_supported("a row compared with a sub-select in this executor", span=expr.span)
 
 
-def _scalar(lw: Lowering, expr: q.SubLink) -> Val:
+def _scalar(lw: LoweringContext, expr: q.SubLink) -> Val:
     result, depends = lw.correlated(expr.query)
     column = result.columns[0]
     node = b.scalar(result.node, one_row=_one_row(expr.query), correlated=depends)
@@ -71,7 +71,7 @@ def _one_row(query: q.QueryExpr) -> bool:
     )
 
 
-def _array(lw: Lowering, expr: q.SubLink) -> Val:
+def _array(lw: LoweringContext, expr: q.SubLink) -> Val:
     if lw.d.name != "duckdb":
         raise not_supported("ARRAY(SELECT ...) in this executor", span=expr.span)
     if element_of(expr.query.columns[0].type.oid):
@@ -86,7 +86,7 @@ def _array(lw: Lowering, expr: q.SubLink) -> Val:
     return Val(b.fn("coalesce", b.scalar(inner), empty), expr.type)
 
 
-def _tests(lw: Lowering, expr: q.SubLink, label: str, columns: list[Val]) -> Node:
+def _tests(lw: LoweringContext, expr: q.SubLink, label: str, columns: list[Val]) -> Node:
     """Return the comparison of ``lefts`` with a row of the sub-select."""
     from planner.lower.query import expr as expressions  # in which sub-selects stand
 
@@ -108,7 +108,7 @@ def _tests(lw: Lowering, expr: q.SubLink, label: str, columns: list[Val]) -> Nod
     return b.or_(*terms) if expr.join_or else b.and_(*terms)
 
 
-def _any(lw: Lowering, expr: q.SubLink, truth: bool) -> Node:
+def _any(lw: LoweringContext, expr: q.SubLink, truth: bool) -> Node:
     from planner.lower.query import expr as expressions  # in which sub-selects stand
 
     result = lw.query(expr.query)
@@ -133,7 +133,7 @@ def _any(lw: Lowering, expr: q.SubLink, truth: bool) -> Node:
     )
 
 
-def _all(lw: Lowering, expr: q.SubLink) -> Node:
+def _all(lw: LoweringContext, expr: q.SubLink) -> Node:
     result = lw.query(expr.query)
     label = lw.d.fresh("r")
     test = _tests(lw, expr, label, result.values(label))

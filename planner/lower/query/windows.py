@@ -14,12 +14,12 @@ from planner.lower.query.aggregation import AggregateCall, lower_call, under_fil
 from planner.types.facts import format_type
 
 if TYPE_CHECKING:
-    from planner.lower.query.lowering import Lowering
+    from planner.lower.query.context import LoweringContext
 
 _SIDES = {"preceding": "PRECEDING", "following": "FOLLOWING"}
 
 
-def lower_window(lw: Lowering, expr: q.WindowFunc, window: q.Window) -> Val:
+def lower_window(lw: LoweringContext, expr: q.WindowFunc, window: q.Window) -> Val:
     """Return the call of a window function or windowed aggregate.
 
     Raises:
@@ -45,7 +45,7 @@ def lower_window(lw: Lowering, expr: q.WindowFunc, window: q.Window) -> Val:
     return lower_call(lw, call, expr.proc, args, expr.type)
 
 
-def _frame(lw: Lowering, window: q.Window) -> Node | None:
+def _frame(lw: LoweringContext, window: q.Window) -> Node | None:
     default = (
         window.mode == "range"
         and window.start.kind == "unbounded_preceding"
@@ -65,7 +65,7 @@ def _invalid(offset: object) -> bool:
     return offset is None or (isinstance(offset, tuple) and any(part < 0 for part in offset))
 
 
-def _bound(lw: Lowering, window: q.Window, bound: q.FrameBound) -> tuple[Node | str, str]:
+def _bound(lw: LoweringContext, window: q.Window, bound: q.FrameBound) -> tuple[Node | str, str]:
     match bound.kind:
         case "unbounded_preceding":
             return "UNBOUNDED", "PRECEDING"
