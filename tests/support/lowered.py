@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -45,6 +46,13 @@ class _Transaction:
     def snapshot(self, shard: ShardId, *, predicate: Predicate | None = None) -> Snapshot:
         assert predicate is None, "nobody asks a reader for it"
         return self.snapshots[shard]
+
+
+def _somebody() -> Any:
+    """Return what Spark's admission asks of a session: who it is, and how many jobs its role may run."""
+    return SimpleNamespace(
+        identity=SimpleNamespace(login=10), settings=SimpleNamespace(integer=lambda _name: 0)
+    )
 
 
 class World:
@@ -104,7 +112,7 @@ class World:
         """Return what an executor runs with."""
         txn: Any = _Transaction(self.snapshots)
         nothing: Any = None
-        return ExecContext(txn=txn, session=nothing, virtual=nothing, params=params)
+        return ExecContext(txn=txn, session=_somebody(), virtual=nothing, params=params)
 
     async def answer(
         self, executor: Any, sql: str, params: tuple[Any, ...] = (), param_types: Sequence[int] = ()
