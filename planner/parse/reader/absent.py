@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from planner import ast
-from planner.parse.reader.option import object_word
+from planner.parse.reader.option import OptionReader, object_word
 from planner.parse.reader.reader import Raw, strings
 
 KINDS: Final = frozenset(
@@ -17,7 +17,7 @@ KINDS: Final = frozenset(
 )  # fmt: skip
 
 
-def about_absent(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
+def about_absent(reader: OptionReader, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read DROP of such a kind, else return None."""
     if kind != "DropStmt":
         return None
@@ -31,7 +31,7 @@ def about_absent(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
     )
 
 
-def _object(reader: Any, node: Raw) -> ast.AbsentObject:
+def _object(reader: OptionReader, node: Raw) -> ast.AbsentObject:
     if "ObjectWithArgs" in node:
         body = node["ObjectWithArgs"]
         return ast.AbsentObject(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from planner import ast
-from planner.parse.reader.option import object_word
+from planner.parse.reader.option import OptionReader, object_word
 from planner.parse.reader.reader import Raw, strings
 
 _WHAT: Final = {
@@ -27,7 +27,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 }
 
 
-def create_conversion(reader: Any, body: Raw) -> ast.StatementNode:
+def create_conversion(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read CREATE CONVERSION."""
     return ast.CreateConversion(
         name=strings(body["conversion_name"]),
@@ -38,7 +38,7 @@ def create_conversion(reader: Any, body: Raw) -> ast.StatementNode:
     )
 
 
-def about_conversion(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
+def about_conversion(reader: OptionReader, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about conversions or collations, else return None."""
     key = _WHAT.get(kind)
     made = None if key is None else _KINDS.get(object_word(body[key]))
@@ -57,4 +57,4 @@ def about_conversion(reader: Any, kind: str, body: Raw) -> ast.StatementNode | N
         return made.alter(name=name, rename=body["newname"])
     if kind == "AlterObjectSchemaStmt":
         return made.alter(name=name, schema=body["newschema"])
-    return made.alter(name=name, owner=reader._role(body["newowner"]))
+    return made.alter(name=name, owner=reader.role(body["newowner"]))

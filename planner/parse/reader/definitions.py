@@ -197,7 +197,7 @@ class DdlReader(DmlReader):
         owner = body.get("authrole")
         return ast.CreateSchema(
             name=body.get("schemaname", ""),
-            owner=None if owner is None else self._role(owner),
+            owner=None if owner is None else self.role(owner),
             elements=tuple([self.statement(node) for node in body.get("schemaElts", ())]),
             if_not_exists=body.get("if_not_exists", False),
         )
@@ -298,7 +298,7 @@ class DdlReader(DmlReader):
             parent=parent,
             options=options,
             foreign_options=foreign,
-            role=None if role is None else self._role(role),
+            role=None if role is None else self.role(role),
             cascade=body.get("behavior") == "DROP_CASCADE",
             missing_ok=body.get("missing_ok", False),
         )
@@ -328,14 +328,14 @@ class DdlReader(DmlReader):
         what = object_word(body["renameType"])
         old = body.get("subname", "")
         if relation is None and not old and "object" in body:
-            old = ".".join(self._name(body["object"]))
+            old = ".".join(self.object_name(body["object"]))
         return ast.Rename(
             what=what,
             relation=None if relation is None else self.table(relation),
             old=old,
             new=body["newname"],
             relation_what=object_word(body.get("relationType", "OBJECT_TABLE")),
-            name=self._name(body["object"]) if "object" in body else (),
+            name=self.object_name(body["object"]) if "object" in body else (),
             if_exists=body.get("missing_ok", False),
             cascade=body.get("behavior") == "DROP_CASCADE",
         )
@@ -346,21 +346,21 @@ class DdlReader(DmlReader):
             what=object_word(body["objectType"]),
             relation=None if relation is None else self.table(relation),
             new=body["newschema"],
-            name=self._name(body["object"]) if "object" in body else (),
+            name=self.object_name(body["object"]) if "object" in body else (),
             if_exists=body.get("missing_ok", False),
         )
 
     def _alter_owner(self, body: Raw) -> ast.StatementNode:
         return ast.AlterOwner(
             what=object_word(body["objectType"]),
-            name=self._name(body["object"]),
-            role=self._role(body["newowner"]),
+            name=self.object_name(body["object"]),
+            role=self.role(body["newowner"]),
         )
 
     def _drop(self, body: Raw) -> ast.StatementNode:
         return ast.Drop(
             what=object_word(body["removeType"]),
-            names=tuple([self._name(node) for node in body["objects"]]),
+            names=tuple([self.object_name(node) for node in body["objects"]]),
             if_exists=body.get("missing_ok", False),
             cascade=body.get("behavior") == "DROP_CASCADE",
             concurrently=body.get("concurrent", False),
@@ -376,7 +376,7 @@ class DdlReader(DmlReader):
     def _comment(self, body: Raw) -> ast.StatementNode:
         return ast.Comment(
             what=object_word(body["objtype"]),
-            name=self._name(body["object"]),
+            name=self.object_name(body["object"]),
             text=body.get("comment"),
         )
 
@@ -391,17 +391,18 @@ class DdlReader(DmlReader):
             every=body.get("targtype") == "ACL_TARGET_ALL_IN_SCHEMA",
             relations=tuple([self.table(node["RangeVar"]) for node in objects if "RangeVar" in node]),
             names=strings([node for node in objects if "String" in node]),
-            qualified=tuple([self._name(node) for node in objects if "List" in node]),
+            qualified=tuple([self.object_name(node) for node in objects if "List" in node]),
             functions=tuple([function_name(self, node) for node in objects if "ObjectWithArgs" in node]),
             numbers=tuple([large_object_number(n) for n in objects if "Integer" in n or "Float" in n]),
-            privileges=tuple([self._privilege(node["AccessPriv"]) for node in body.get("privileges", [])]),
-            grantees=tuple([self._role(node["RoleSpec"]) for node in body["grantees"]]),
+            privileges=tuple([self.privilege(node["AccessPriv"]) for node in body.get("privileges", [])]),
+            grantees=tuple([self.role(node["RoleSpec"]) for node in body["grantees"]]),
             option=body.get("grant_option", False),
-            grantor=None if grantor is None else self._role(grantor),
+            grantor=None if grantor is None else self.role(grantor),
             cascade=body.get("behavior") == "DROP_CASCADE",
         )
 
-    def _privilege(self, body: Raw) -> ast.Privilege:
+    def privilege(self, body: Raw) -> ast.Privilege:
+        """Read one right of a GRANT or REVOKE, with its columns; its word is empty for ALL."""
         return ast.Privilege(
             word=body.get("priv_name", ""), columns=strings(body.get("cols", ())), span=self.span(body)
         )
@@ -415,9 +416,9 @@ class DdlReader(DmlReader):
         return ast.GrantRole(
             is_grant=body.get("is_grant", False),
             roles=tuple([node["AccessPriv"].get("priv_name", "") for node in body["granted_roles"]]),
-            grantees=tuple([self._role(node["RoleSpec"]) for node in body["grantee_roles"]]),
+            grantees=tuple([self.role(node["RoleSpec"]) for node in body["grantee_roles"]]),
             admin=any(option.name == "admin" for option in options),
-            grantor=None if grantor is None else self._role(grantor),
+            grantor=None if grantor is None else self.role(grantor),
             cascade=body.get("behavior") == "DROP_CASCADE",
         )
 
@@ -435,13 +436,11 @@ class DdlReader(DmlReader):
         found = [node["DefElem"] for node in body.get("options", ()) if node["DefElem"]["defname"] == option]
         if len(found) > 1:
             raise SqlError("42601", "conflicting or redundant options", span=self.span(found[1]))
-        return tuple(
-            [self._role(node["RoleSpec"]) for item in found for node in item["arg"]["List"]["items"]]
-        )
+        return tuple([self.role(node["RoleSpec"]) for item in found for node in item["arg"]["List"]["items"]])
 
     def _alter_role(self, body: Raw) -> ast.StatementNode:
         return ast.AlterRole(
-            role=self._role(body["role"]),
+            role=self.role(body["role"]),
             options=self.options(_without_members(body)),
             members=self._members(body, "rolemembers"),
             adds=body.get("action", 1) > 0,
@@ -449,7 +448,7 @@ class DdlReader(DmlReader):
 
     def _drop_role(self, body: Raw) -> ast.StatementNode:
         return ast.DropRole(
-            roles=tuple([self._role(node["RoleSpec"]) for node in body["roles"]]),
+            roles=tuple([self.role(node["RoleSpec"]) for node in body["roles"]]),
             if_exists=body.get("missing_ok", False),
         )
 

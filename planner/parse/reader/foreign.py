@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from planner import ast
 from planner.base.errors import SqlError
-from planner.parse.reader.option import object_word
+from planner.parse.reader.option import OptionReader, object_word
 from planner.parse.reader.reader import Raw, strings
 
 KINDS: Final = frozenset(("foreign data wrapper", "server"))
@@ -34,7 +34,7 @@ def foreign_options(nodes: Sequence[Raw] | None) -> tuple[ast.ForeignOption, ...
     )
 
 
-def define_wrapper(reader: Any, body: Raw, *, create: bool) -> ast.StatementNode:
+def define_wrapper(reader: OptionReader, body: Raw, *, create: bool) -> ast.StatementNode:
     """Read CREATE and ALTER FOREIGN DATA WRAPPER. Raises SqlError 42601 for a function that is named twice."""
     functions: dict[str, ast.Name] = {}
     for node in body.get("func_options", ()):
@@ -51,17 +51,17 @@ def define_wrapper(reader: Any, body: Raw, *, create: bool) -> ast.StatementNode
     )
 
 
-def create_wrapper(reader: Any, body: Raw) -> ast.StatementNode:
+def create_wrapper(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read CREATE FOREIGN DATA WRAPPER."""
     return define_wrapper(reader, body, create=True)
 
 
-def alter_wrapper(reader: Any, body: Raw) -> ast.StatementNode:
+def alter_wrapper(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read ALTER FOREIGN DATA WRAPPER."""
     return define_wrapper(reader, body, create=False)
 
 
-def create_server(reader: Any, body: Raw) -> ast.StatementNode:
+def create_server(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read CREATE SERVER."""
     return ast.CreateServer(
         name=body["servername"],
@@ -73,7 +73,7 @@ def create_server(reader: Any, body: Raw) -> ast.StatementNode:
     )
 
 
-def alter_server(reader: Any, body: Raw) -> ast.StatementNode:
+def alter_server(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read ALTER SERVER with a version or options."""
     return ast.AlterServer(
         name=body["servername"],
@@ -83,43 +83,43 @@ def alter_server(reader: Any, body: Raw) -> ast.StatementNode:
     )
 
 
-def create_mapping(reader: Any, body: Raw) -> ast.StatementNode:
+def create_mapping(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read CREATE USER MAPPING."""
     return ast.UserMapping(
         verb="create",
-        role=reader._role(body["user"]),
+        role=reader.role(body["user"]),
         server=body["servername"],
         lenient=body.get("if_not_exists", False),
         options=foreign_options(body.get("options")),
     )
 
 
-def alter_mapping(reader: Any, body: Raw) -> ast.StatementNode:
+def alter_mapping(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read ALTER USER MAPPING."""
     return ast.UserMapping(
         verb="alter",
-        role=reader._role(body["user"]),
+        role=reader.role(body["user"]),
         server=body["servername"],
         options=foreign_options(body["options"]),
     )
 
 
-def drop_mapping(reader: Any, body: Raw) -> ast.StatementNode:
+def drop_mapping(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read DROP USER MAPPING."""
     return ast.UserMapping(
         verb="drop",
-        role=reader._role(body["user"]),
+        role=reader.role(body["user"]),
         server=body["servername"],
         lenient=body.get("missing_ok", False),
     )
 
 
-def import_schema(reader: Any, body: Raw) -> ast.StatementNode:
+def import_schema(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read IMPORT FOREIGN SCHEMA."""
     return ast.ImportForeignSchema(server=body["server_name"], schema=body["local_schema"])
 
 
-def about_foreign(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
+def about_foreign(reader: OptionReader, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, OWNER TO, DROP and COMMENT where they are about wrappers and servers, else return None."""
     key = _WHAT.get(kind)
     if key is None or (what := object_word(body[key])) not in KINDS:
@@ -136,4 +136,4 @@ def about_foreign(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None
         return ast.CommentOnForeign(what=what, name=name, text=body.get("comment"))
     if kind == "RenameStmt":
         return ast.AlterForeign(what=what, name=name, rename=body["newname"])
-    return ast.AlterForeign(what=what, name=name, owner=reader._role(body["newowner"]))
+    return ast.AlterForeign(what=what, name=name, owner=reader.role(body["newowner"]))

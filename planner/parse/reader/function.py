@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal, cast
 
 from planner import ast
-from planner.parse.reader.option import object_word
+from planner.parse.reader.option import OptionReader, object_word
 from planner.parse.reader.reader import Raw, strings
 
 _MODES: Final[Mapping[str, Literal["i", "o", "b", "v", "t"]]] = {
@@ -16,7 +16,7 @@ _MODES: Final[Mapping[str, Literal["i", "o", "b", "v", "t"]]] = {
 ROUTINES: Final = ("function", "procedure", "aggregate", "routine")
 
 
-def _parameter(reader: Any, body: Raw) -> ast.Parameter:
+def _parameter(reader: OptionReader, body: Raw) -> ast.Parameter:
     return ast.Parameter(
         mode=_MODES[body["mode"]],
         name=body.get("name", ""),
@@ -26,13 +26,13 @@ def _parameter(reader: Any, body: Raw) -> ast.Parameter:
     )
 
 
-def create_function(reader: Any, body: Raw) -> ast.StatementNode:
+def create_function(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read CREATE FUNCTION and CREATE PROCEDURE."""
     language: str | None = None
     source: tuple[str, ...] | None = None
     source_at: int | None = None
     rest = []
-    settings: list[Any] = []
+    settings: list[ast.SetVariable] = []
     for node in body.get("options", ()):
         option = node["DefElem"]
         if option["defname"] == "language":
@@ -41,7 +41,7 @@ def create_function(reader: Any, body: Raw) -> ast.StatementNode:
             source = strings(option["arg"]["List"]["items"])
             source_at = _inside(reader, option, source[0])
         elif option["defname"] == "set":
-            settings.append(reader.statement(option["arg"]))
+            settings.append(_setting(reader, option["arg"]))
         else:
             rest.append(node)
     result = body.get("returnType")
@@ -61,7 +61,7 @@ def create_function(reader: Any, body: Raw) -> ast.StatementNode:
     )
 
 
-def create_aggregate(reader: Any, body: Raw) -> ast.StatementNode:
+def create_aggregate(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read CREATE AGGREGATE."""
     parameters: tuple[ast.Parameter, ...] | None = None
     direct = -1
@@ -79,22 +79,26 @@ def create_aggregate(reader: Any, body: Raw) -> ast.StatementNode:
     )
 
 
-def _inside(reader: Any, option: Raw, source: str) -> int | None:
+def _inside(reader: OptionReader, option: Raw, source: str) -> int | None:
     """Return where a literal's text begins, None where it is not written as it means."""
     span = reader.span({"location": option.get("arg_location", -1)})
     if span is None:
         return None
-    text: str = reader.text
-    at: int = text.find("$", span.start + 1) + 1 if text[span.start] == "$" else span.start + 1
+    text = reader.text
+    at = text.find("$", span.start + 1) + 1 if text[span.start] == "$" else span.start + 1
     return at if text.startswith(source, at) else None
 
 
-def _body(reader: Any, raw: Raw | None) -> tuple[ast.Node, ...] | ast.Expression | None:
+def _setting(reader: OptionReader, node: Raw) -> ast.SetVariable:
+    """Read SET or RESET within a definition."""
+    return cast("ast.SetVariable", reader.statement(node))  # the grammar has no other statement there
+
+
+def _body(reader: OptionReader, raw: Raw | None) -> tuple[ast.Node, ...] | ast.Expression | None:
     if raw is None:
         return None
     if "ReturnStmt" in raw:
-        expr: ast.Expression = reader.expr(raw["ReturnStmt"]["returnval"])
-        return expr
+        return reader.expr(raw["ReturnStmt"]["returnval"])
     return tuple([_statement(reader, node) for node in _parts(raw)])
 
 
@@ -114,16 +118,15 @@ def _returned(raw: Raw | None) -> tuple[int, ...]:
     return tuple([number for number, node in enumerate(_parts(raw)) if "ReturnStmt" in node])
 
 
-def _statement(reader: Any, node: Raw) -> ast.StatementNode:
+def _statement(reader: OptionReader, node: Raw) -> ast.StatementNode:
     """Read a statement of a body; RETURN is the SELECT of its value."""
     if "ReturnStmt" not in node:
-        made: ast.StatementNode = reader.statement(node)
-        return made
-    expr: ast.Expression = reader.expr(node["ReturnStmt"]["returnval"])
+        return reader.statement(node)
+    expr = reader.expr(node["ReturnStmt"]["returnval"])
     return ast.Select(targets=(ast.TargetItem(expr=expr, name="", span=expr.span),))
 
 
-def do(reader: Any, body: Raw) -> ast.StatementNode:
+def do(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read DO."""
     language, source, source_at = "plpgsql", "", None
     for node in body.get("args", ()):
@@ -136,12 +139,12 @@ def do(reader: Any, body: Raw) -> ast.StatementNode:
     return ast.Do(language=language, source=source, source_at=source_at)
 
 
-def call(reader: Any, body: Raw) -> ast.StatementNode:
+def call(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read CALL."""
     return ast.Call(call=reader.func(body["funccall"]))
 
 
-def function_name(reader: Any, node: Raw) -> ast.FunctionName:
+def function_name(reader: OptionReader, node: Raw) -> ast.FunctionName:
     """Read a function's name with its arguments, from an ObjectWithArgs node or its body."""
     body = node.get("ObjectWithArgs", node)
     found = [_parameter(reader, p["FunctionParameter"]) for p in body.get("objfuncargs", ())]
@@ -156,7 +159,7 @@ def function_name(reader: Any, node: Raw) -> ast.FunctionName:
     )
 
 
-def alter_function(reader: Any, body: Raw) -> ast.StatementNode:
+def alter_function(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read ALTER FUNCTION with options."""
     actions = [node["DefElem"] for node in body.get("actions", ())]
     rest = [node for node in body.get("actions", ()) if node["DefElem"]["defname"] != "set"]
@@ -164,11 +167,11 @@ def alter_function(reader: Any, body: Raw) -> ast.StatementNode:
         what=object_word(body["objtype"]),
         function=function_name(reader, body["func"]),
         options=reader.options(rest),
-        settings=tuple([reader.statement(a["arg"]) for a in actions if a["defname"] == "set"]),
+        settings=tuple([_setting(reader, a["arg"]) for a in actions if a["defname"] == "set"]),
     )
 
 
-def about_function(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
+def about_function(reader: OptionReader, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about functions, else return None."""
     key = {
         "RenameStmt": "renameType", "AlterObjectSchemaStmt": "objectType", "AlterOwnerStmt": "objectType",
@@ -193,4 +196,4 @@ def about_function(reader: Any, kind: str, body: Raw) -> ast.StatementNode | Non
         return ast.AlterFunction(what=what, function=function, rename=body["newname"])
     if kind == "AlterObjectSchemaStmt":
         return ast.AlterFunction(what=what, function=function, schema=body["newschema"])
-    return ast.AlterFunction(what=what, function=function, owner=reader._role(body["newowner"]))
+    return ast.AlterFunction(what=what, function=function, owner=reader.role(body["newowner"]))

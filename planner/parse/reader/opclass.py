@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from planner import ast
 from planner.parse.reader.function import function_name
-from planner.parse.reader.option import object_word
+from planner.parse.reader.option import OptionReader, object_word
 from planner.parse.reader.reader import Raw, strings
 
 KINDS: Final = frozenset(("operator class", "operator family"))
@@ -17,7 +17,7 @@ _WHAT: Final = {
 _ITEMS: Final = {1: "operator", 2: "function", 3: "storage"}
 
 
-def _item(reader: Any, body: Raw) -> ast.OpclassItem:
+def _item(reader: OptionReader, body: Raw) -> ast.OpclassItem:
     kind = _ITEMS[body["itemtype"]]
     named = body.get("name")
     stored = body.get("storedtype")
@@ -37,16 +37,16 @@ def _item(reader: Any, body: Raw) -> ast.OpclassItem:
     )
 
 
-def _items(reader: Any, body: Raw) -> tuple[ast.OpclassItem, ...]:
+def _items(reader: OptionReader, body: Raw) -> tuple[ast.OpclassItem, ...]:
     return tuple([_item(reader, node["CreateOpClassItem"]) for node in body["items"]])
 
 
-def create_family(reader: Any, body: Raw) -> ast.StatementNode:
+def create_family(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read CREATE OPERATOR FAMILY."""
     return ast.CreateOpfamily(name=strings(body["opfamilyname"]), method=body["amname"])
 
 
-def create_class(reader: Any, body: Raw) -> ast.StatementNode:
+def create_class(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read CREATE OPERATOR CLASS."""
     return ast.CreateOpclass(
         name=strings(body["opclassname"]),
@@ -58,7 +58,7 @@ def create_class(reader: Any, body: Raw) -> ast.StatementNode:
     )
 
 
-def change_family(reader: Any, body: Raw) -> ast.StatementNode:
+def change_family(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read ALTER OPERATOR FAMILY ... ADD and DROP."""
     return ast.ChangeOpfamily(
         name=strings(body["opfamilyname"]),
@@ -68,7 +68,7 @@ def change_family(reader: Any, body: Raw) -> ast.StatementNode:
     )
 
 
-def about_opclass(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
+def about_opclass(reader: OptionReader, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about these kinds, else return None."""
     key = _WHAT.get(kind)
     if key is None or (what := object_word(body[key])) not in KINDS:
@@ -87,4 +87,4 @@ def about_opclass(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None
         return ast.AlterOpclass(what=what, method=method, name=name, rename=body["newname"])
     if kind == "AlterObjectSchemaStmt":
         return ast.AlterOpclass(what=what, method=method, name=name, schema=body["newschema"])
-    return ast.AlterOpclass(what=what, method=method, name=name, owner=reader._role(body["newowner"]))
+    return ast.AlterOpclass(what=what, method=method, name=name, owner=reader.role(body["newowner"]))

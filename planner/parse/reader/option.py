@@ -84,7 +84,7 @@ class OptionReader(RawReader):
             if kind == "List":
                 return tuple(
                     [
-                        item["String"].get("sval", "") if "String" in item else self._role(next(iter(item.values()))).name
+                        item["String"].get("sval", "") if "String" in item else self.role(next(iter(item.values()))).name
                         for item in body.get("items", ())
                     ]
                 )  # fmt: skip
@@ -93,7 +93,7 @@ class OptionReader(RawReader):
             if kind == "TypeName":
                 return self.type_name(body)
             if kind == "RoleSpec":
-                return self._role(body).name
+                return self.role(body).name
             return self.expr(node)
         raise AssertionError("empty option value")
 
@@ -111,7 +111,8 @@ class OptionReader(RawReader):
             ]
         )
 
-    def _role(self, body: Raw) -> ast.Role:
+    def role(self, body: Raw) -> ast.Role:
+        """Read a RoleSpec: a role by its name, or CURRENT_USER and its like."""
         special = body["roletype"].removeprefix("ROLESPEC_").lower()
         return ast.Role(
             name=body.get("rolename", ""),
@@ -119,7 +120,8 @@ class OptionReader(RawReader):
             span=self.span(body),
         )
 
-    def _name(self, node: Raw) -> ast.Name:
+    def object_name(self, node: Raw) -> ast.Name:
+        """Read the name that a statement calls an object by, in the parts it is written in; a large object's number is one."""
         for kind, body in node.items():
             if kind in ("Integer", "Float"):
                 return (str(large_object_number(node)),)

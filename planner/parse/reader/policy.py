@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from planner import ast
-from planner.parse.reader.option import about_part
+from planner.parse.reader.option import OptionReader, about_part
 from planner.parse.reader.reader import Raw
 
 
-def create_policy(reader: Any, body: Raw) -> ast.StatementNode:
+def create_policy(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read CREATE POLICY."""
     return ast.CreatePolicy(
         name=body["policy_name"],
@@ -22,7 +22,7 @@ def create_policy(reader: Any, body: Raw) -> ast.StatementNode:
     )
 
 
-def alter_policy(reader: Any, body: Raw) -> ast.StatementNode:
+def alter_policy(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read ALTER POLICY, but for RENAME."""
     return ast.AlterPolicy(
         name=body["policy_name"],
@@ -33,11 +33,11 @@ def alter_policy(reader: Any, body: Raw) -> ast.StatementNode:
     )
 
 
-def _roles(reader: Any, nodes: Any) -> tuple[ast.Role, ...]:
-    return tuple([reader._role(node["RoleSpec"]) for node in nodes])
+def _roles(reader: OptionReader, nodes: Sequence[Raw]) -> tuple[ast.Role, ...]:
+    return tuple([reader.role(node["RoleSpec"]) for node in nodes])
 
 
-def about_policy(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
+def about_policy(reader: OptionReader, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, DROP and COMMENT where they are about policies, else return None."""
     return about_part(
         reader,

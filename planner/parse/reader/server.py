@@ -46,7 +46,7 @@ class ServerReader(DdlReader):
         role = body.get("role")
         return ast.AlterDefaults(
             database=body.get("database", ""),
-            role=None if role is None else self._role(role),
+            role=None if role is None else self.role(role),
             setting=self._set(body["setstmt"]),
             of_role=True,
         )

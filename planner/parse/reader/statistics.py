@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from planner import ast
 from planner.base.errors import Span, SqlError
 from planner.parse import scanner
-from planner.parse.reader.option import object_word
+from planner.parse.reader.option import OptionReader, object_word
 from planner.parse.reader.reader import Raw, strings
 
 _KINDS: Final = {
@@ -17,7 +17,7 @@ _KINDS: Final = {
 """Statements about objects of several kinds, and where they say of which."""
 
 
-def create_statistics(reader: Any, body: Raw) -> ast.StatementNode:
+def create_statistics(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read CREATE STATISTICS. Raises SqlError 42601 where there is no name, which version 15 asks for; 0A000."""
     if "defnames" not in body:
         raise _unnamed(reader.text)
@@ -48,11 +48,11 @@ def _unnamed(text: str) -> SqlError:
     raise AssertionError("statistics without a name have one")
 
 
-def _element(reader: Any, body: Raw) -> ast.StatisticsElement:
+def _element(reader: OptionReader, body: Raw) -> ast.StatisticsElement:
     return ast.StatisticsElement(name=body.get("name", ""), expr=reader.optional(body.get("expr")))
 
 
-def alter_statistics(reader: Any, body: Raw) -> ast.StatementNode:
+def alter_statistics(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read ALTER STATISTICS ... SET STATISTICS."""
     target = body.get("stxstattarget")
     return ast.AlterStatistics(
@@ -62,7 +62,7 @@ def alter_statistics(reader: Any, body: Raw) -> ast.StatementNode:
     )
 
 
-def about_statistics(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
+def about_statistics(reader: OptionReader, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about statistics, else return None."""
     key = _KINDS.get(kind)
     if key is None or object_word(body[key]) != "statistics":
@@ -79,4 +79,4 @@ def about_statistics(reader: Any, kind: str, body: Raw) -> ast.StatementNode | N
         return ast.AlterStatistics(name=name, rename=body["newname"])
     if kind == "AlterObjectSchemaStmt":
         return ast.AlterStatistics(name=name, schema=body["newschema"])
-    return ast.AlterStatistics(name=name, owner=reader._role(body["newowner"]))
+    return ast.AlterStatistics(name=name, owner=reader.role(body["newowner"]))

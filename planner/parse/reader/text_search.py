@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from planner import ast
-from planner.parse.reader.option import object_word
+from planner.parse.reader.option import OptionReader, object_word
 from planner.parse.reader.reader import Raw, strings
 
 KINDS: Final = frozenset(("text search configuration", "text search dictionary"))
@@ -19,7 +19,7 @@ _ACTIONS: Final[Mapping[str, Literal["add", "alter", "replace", "drop"]]] = {
 }
 
 
-def alter_mapping(reader: Any, body: Raw) -> ast.StatementNode:
+def alter_mapping(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read ALTER TEXT SEARCH CONFIGURATION ... MAPPING."""
     return ast.AlterMapping(
         configuration=strings(body["cfgname"]),
@@ -30,12 +30,12 @@ def alter_mapping(reader: Any, body: Raw) -> ast.StatementNode:
     )
 
 
-def alter_dictionary(reader: Any, body: Raw) -> ast.StatementNode:
+def alter_dictionary(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read ALTER TEXT SEARCH DICTIONARY with options."""
     return ast.AlterDictionary(dictionary=strings(body["dictname"]), options=reader.options(body["options"]))
 
 
-def about_text_search(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
+def about_text_search(reader: OptionReader, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read CREATE, RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about these kinds, else return None."""
     key = {
         "DefineStmt": "kind", "RenameStmt": "renameType", "AlterObjectSchemaStmt": "objectType",
@@ -64,4 +64,4 @@ def about_text_search(reader: Any, kind: str, body: Raw) -> ast.StatementNode | 
         return ast.AlterTextSearch(what=what, name=name, rename=body["newname"])
     if kind == "AlterObjectSchemaStmt":
         return ast.AlterTextSearch(what=what, name=name, schema=body["newschema"])
-    return ast.AlterTextSearch(what=what, name=name, owner=reader._role(body["newowner"]))
+    return ast.AlterTextSearch(what=what, name=name, owner=reader.role(body["newowner"]))

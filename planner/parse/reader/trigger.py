@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from planner import ast
-from planner.parse.reader.option import about_part
+from planner.parse.reader.option import OptionReader, about_part
 from planner.parse.reader.reader import Raw, strings
 
 _EVENTS: Final = (("i", 4), ("d", 8), ("u", 16), ("t", 32))
 _TIMINGS: Final = {0: "after", 2: "before", 64: "instead of"}
 
 
-def create_trigger(reader: Any, body: Raw) -> ast.StatementNode:
+def create_trigger(reader: OptionReader, body: Raw) -> ast.StatementNode:
     """Read CREATE TRIGGER."""
     events = body["events"]
     return ast.CreateTrigger(
@@ -40,7 +40,7 @@ def _transition(body: Raw) -> ast.Transition:
     return ast.Transition(name=body["name"], new=body.get("isNew", False), table=body.get("isTable", False))
 
 
-def about_trigger(reader: Any, kind: str, body: Raw) -> ast.StatementNode | None:
+def about_trigger(reader: OptionReader, kind: str, body: Raw) -> ast.StatementNode | None:
     """Read RENAME, DROP and COMMENT where they are about triggers, else return None."""
     return about_part(
         reader,
