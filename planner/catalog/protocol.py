@@ -46,6 +46,9 @@ class Catalog(Protocol):
     def role(self, name: str) -> RoleDef | None:
         """Return the role called ``name``."""
 
+    def role_by_oid(self, oid: int) -> RoleDef | None:
+        """Return the role with this oid."""
+
     def database_named(self, name: str) -> DatabaseDef | None:
         """Return the server's database called ``name``."""
 
@@ -129,9 +132,6 @@ class SystemCatalog(Catalog, Protocol):
 
     def schema_by_oid(self, oid: int) -> SchemaDef | None:
         """Return the schema with this oid."""
-
-    def role_by_oid(self, oid: int) -> RoleDef | None:
-        """Return the role with this oid."""
 
     def constraint_by_oid(self, oid: int) -> tuple[RelationDef, ConstraintDef] | None:
         """Return the constraint with this oid and its table."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from planner.catalog import RelationDef, SequenceDef, SystemCatalog
+from planner.catalog import Catalog, RelationDef, SequenceDef, SystemCatalog
 
 if TYPE_CHECKING:
     from pgwire.codecs.settings import CodecSettings
@@ -251,18 +251,42 @@ class EvalSystem(Protocol):
         """Return the rows of a relation of pg_catalog, in attnum order."""
 
 
-class EvalSession(Protocol):
+class NameScope(Protocol):
+    """What a name of an object is looked up in: a session, or a catalog with a search path (``names_of.NamesOf``)."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog that names are looked up in."""
+
+    @property
+    def quotes_all(self) -> bool:
+        """Are all identifiers quoted that the session reads (``quote_all_identifiers``)?"""
+
+    @property
+    def database(self) -> str:
+        """current_database()."""
+
+    @property
+    def search_path(self) -> tuple[str, ...]:
+        """Existing schemas of the search path, pg_catalog first unless listed."""
+
+    @property
+    def closed_schemas(self) -> frozenset[str]:
+        """The schemas in which the current user may look nothing up (no USAGE)."""
+
+
+class EvalSession(NameScope, Protocol):
     """The session as functions see it."""
+
+    @property
+    def catalog(self) -> SystemCatalog:
+        """The catalog the statement sees."""
 
     def row_security_counts(self, relation: RelationDef) -> bool:
         """Tell whether policies of a relation count for the current user."""
 
     def ask_calls(self, functions: Collection[int]) -> None:
         """Raise SqlError 42501 where the current user may not call one of ``functions``, by pg_proc oid."""
-
-    @property
-    def catalog(self) -> SystemCatalog:
-        """The catalog the statement sees."""
 
     @property
     def rights_catalog(self) -> SystemCatalog:
@@ -284,10 +308,6 @@ class EvalSession(Protocol):
     @property
     def escapes(self) -> bool:
         """Do plain literals of the session know escapes (``standard_conforming_strings = off``)?"""
-
-    @property
-    def quotes_all(self) -> bool:
-        """Are all identifiers quoted that the session reads (``quote_all_identifiers``)?"""
 
     @property
     def output_settings(self) -> CodecSettings:
@@ -317,20 +337,8 @@ class EvalSession(Protocol):
         """session_user."""
 
     @property
-    def database(self) -> str:
-        """current_database()."""
-
-    @property
     def pid(self) -> int:
         """pg_backend_pid()."""
-
-    @property
-    def search_path(self) -> tuple[str, ...]:
-        """Existing schemas of the search path, pg_catalog first unless listed."""
-
-    @property
-    def closed_schemas(self) -> frozenset[str]:
-        """The schemas in which the current user may look nothing up (no USAGE)."""
 
     @property
     def explicit_search_path(self) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ _SQL_NAMES: Final = frozenset((BIT, INTERVAL, NUMERIC))
 """Types whose names in SQL are those in pg_type."""
 
 
-def _type(session: Any, oid: int) -> str:
+def _type(session: EvalSession, oid: int) -> str:
     """Return a type with its schema, SQL's own names apart."""
     if not is_fact(oid):
         return other_type_name(session, oid) or "???"
@@ -94,7 +94,7 @@ def _type(session: Any, oid: int) -> str:
     return f"{quote_ident(_schema_of(session, brought))}.{name}"
 
 
-def _schema_of(session: Any, extension: str | None) -> str:
+def _schema_of(session: EvalSession, extension: str | None) -> str:
     """Return the schema of what an extension brings; None: of PostgreSQL's own."""
     made = None if extension is None else session.catalog.extension(extension)
     schema = None if made is None else session.catalog.schema_by_oid(made.schema_oid)
@@ -104,7 +104,7 @@ def _schema_of(session: Any, extension: str | None) -> str:
 # --- relations and what is on them -----------------------------------------------------------------
 
 
-def _relation(session: Any, oid: int, number: int) -> Identity | str:
+def _relation(session: EvalSession, oid: int, number: int) -> Identity | str:
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
         return "relation"
@@ -118,29 +118,31 @@ def _relation(session: Any, oid: int, number: int) -> Identity | str:
     return _of_relation(session, relation, kind)
 
 
-def _of_relation(session: Any, relation: RelationDef, kind: str) -> Identity:
+def _of_relation(session: EvalSession, relation: RelationDef, kind: str) -> Identity:
     names = (relation.schema, relation.name)
     return Identity(
         kind, _shown(session, *names), names, (), quote_ident(relation.schema), quote_ident(relation.name)
     )
 
 
-def _shown(session: Any, schema: str, *names: str) -> str:
+def _shown(session: EvalSession, schema: str, *names: str) -> str:
     """Return a name behind that of its schema, which is pg_temp for the session's own."""
     return f"{shown_schema(session, schema)}.{_dotted(*names)}"
 
 
-def _column(session: Any, relation: RelationDef, name: str) -> dict[str, Any]:
+def _column(session: EvalSession, relation: RelationDef, name: str) -> dict[str, Any]:
     names = (relation.schema, relation.name, name)
     return {"identity": _shown(session, *names), "names": names}
 
 
-def _on(session: Any, kind: str, relation: RelationDef, name: str, schema: str | None = None) -> Identity:
+def _on(
+    session: EvalSession, kind: str, relation: RelationDef, name: str, schema: str | None = None
+) -> Identity:
     where = (relation.schema, relation.name)
     return Identity(kind, f"{quote_ident(name)} on {_shown(session, *where)}", (*where, name), (), schema)
 
 
-def _constraint(session: Any, oid: int) -> Identity | str:
+def _constraint(session: EvalSession, oid: int) -> Identity | str:
     found = session.catalog.constraint_by_oid(oid)
     if found is not None:
         relation, constraint = found
@@ -156,24 +158,24 @@ def _constraint(session: Any, oid: int) -> Identity | str:
     )
 
 
-def _rule(session: Any, oid: int) -> Identity | str:
+def _rule(session: EvalSession, oid: int) -> Identity | str:
     view = session.catalog.relation_by_oid(
         oid & 0x3FFF_FFFF
     )  # engine.catalog.relations.dependency_rows.rewrite_oid
     return "rule" if view is None else _on(session, "rule", view, "_RETURN")
 
 
-def _trigger(session: Any, oid: int) -> Identity | str:
+def _trigger(session: EvalSession, oid: int) -> Identity | str:
     found = session.catalog.trigger_by_oid(oid)
     return "trigger" if found is None else _on(session, "trigger", found[0], found[1].name)
 
 
-def _policy(session: Any, oid: int) -> Identity | str:
+def _policy(session: EvalSession, oid: int) -> Identity | str:
     found = session.catalog.policy_by_oid(oid)
     return "policy" if found is None else _on(session, "policy", found[0], found[1].name)
 
 
-def _default(session: Any, oid: int) -> Identity | str:
+def _default(session: EvalSession, oid: int) -> Identity | str:
     found = default_column(session, oid)
     if found is None:
         return "default value"
@@ -184,11 +186,12 @@ def _default(session: Any, oid: int) -> Identity | str:
 # --- functions, types, operators -------------------------------------------------------------------
 
 
-def _routine(session: Any, oid: int) -> Identity | str:
+def _routine(session: EvalSession, oid: int) -> Identity | str:
     function = session.catalog.function_by_oid(oid)
     proc = facts().procs.get(oid)
     if function is not None:
-        schema, name, kind, inputs = function.schema, function.name, function.kind, function.inputs
+        kind: str = function.kind
+        schema, name, inputs = function.schema, function.name, function.inputs
     elif proc is not None:
         schema = "information_schema" if oid in information_functions() else _PG_CATALOG
         name, kind, inputs = proc.name, proc.kind, proc.arg_types
@@ -204,7 +207,7 @@ def _routine(session: Any, oid: int) -> Identity | str:
     )
 
 
-def _type_identity(session: Any, oid: int) -> Identity | str:
+def _type_identity(session: EvalSession, oid: int) -> Identity | str:
     shown = _type(session, oid)
     if shown == "???":
         return "type"
@@ -219,7 +222,7 @@ def _type_identity(session: Any, oid: int) -> Identity | str:
     return Identity("type", shown, (shown,), (), quote_ident(schema), quote_ident(name))
 
 
-def _cast(session: Any, oid: int) -> Identity | str:
+def _cast(session: EvalSession, oid: int) -> Identity | str:
     found = casts_by_oid().get(oid)
     if found is None:
         return "cast"
@@ -227,7 +230,7 @@ def _cast(session: Any, oid: int) -> Identity | str:
     return Identity("cast", f"({source} AS {target})", (source,), (target,))
 
 
-def _operator(session: Any, oid: int) -> Identity | str:
+def _operator(session: EvalSession, oid: int) -> Identity | str:
     found = facts().operators.get(oid)
     if found is None:
         return "operator"
@@ -245,7 +248,7 @@ def _operator(session: Any, oid: int) -> Identity | str:
     )
 
 
-def _of_method(kind: str, file: str, prefix: str, session: Any, oid: int) -> Identity | str:
+def _of_method(kind: str, file: str, prefix: str, session: EvalSession, oid: int) -> Identity | str:
     """Identify an operator class or family."""
     for row in rows(file):
         if int(row["oid"]) == oid:
@@ -267,7 +270,7 @@ def _named_of_method(kind: str, method: str, schema: str, name: str) -> Identity
     return Identity(kind, shown, (method, schema, name), (), quote_ident(schema), quote_ident(name))
 
 
-def _in_family(word: str, file: str, number: str, session: Any, oid: int) -> Identity | str:
+def _in_family(word: str, file: str, number: str, session: EvalSession, oid: int) -> Identity | str:
     """Identify an operator or a function of a family."""
     kind = f"{word} of access method"
     row = next((row for row in rows(file) if int(row["oid"]) == oid), None)
@@ -289,20 +292,22 @@ def _in_family(word: str, file: str, number: str, session: Any, oid: int) -> Ide
 # --- objects by name alone -------------------------------------------------------------------------
 
 
-def _own(kind: str, file: str, column: str, schema: str | None, session: Any, oid: int) -> Identity | str:
+def _own(
+    kind: str, file: str, column: str, schema: str | None, session: EvalSession, oid: int
+) -> Identity | str:
     """Identify an object of a kind of which there are PostgreSQL's own alone."""
     name = next((row[column] for row in rows(file) if int(row["oid"]) == oid), None)
     return kind if name is None else _named(kind, name, schema)
 
 
-def _conversion(session: Any, oid: int) -> Identity | str:
+def _conversion(session: EvalSession, oid: int) -> Identity | str:
     made = session.catalog.conversion_by_oid(oid)
     if made is not None:
         return _named("conversion", made.name, made.schema)
     return _own("conversion", "conversions", "conname", _PG_CATALOG, session, oid)
 
 
-def _collation(session: Any, oid: int) -> Identity | str:
+def _collation(session: EvalSession, oid: int) -> Identity | str:
     made = session.catalog.collation_by_oid(oid)
     if made is not None:
         return _named("collation", made.name, made.schema)
@@ -315,12 +320,12 @@ def _named(kind: str, name: str, schema: str | None = None) -> Identity:
     return Identity(kind, _dotted(*names), names, (), shown, quote_ident(name))
 
 
-def _text_search(named_by: int, kind: str, session: Any, oid: int) -> Identity | str:
+def _text_search(named_by: int, kind: str, session: EvalSession, oid: int) -> Identity | str:
     found = by_oid(session.catalog, named_by, oid)
     return kind if found is None else _named(kind, found.name, found.schema)
 
 
-def _statistics(session: Any, oid: int) -> Identity | str:
+def _statistics(session: EvalSession, oid: int) -> Identity | str:
     found = session.catalog.statistics_by_oid(oid)
     schema = None if found is None else session.catalog.schema_by_oid(found[1].schema_oid)
     if found is None or schema is None:
@@ -329,17 +334,17 @@ def _statistics(session: Any, oid: int) -> Identity | str:
     return replace(made, identity=_shown(session, schema.name, found[1].name))
 
 
-def _global(kind: str, find: Callable[[Any, int], Any], session: Any, oid: int) -> Identity | str:
+def _global(kind: str, find: Callable[[Any, int], Any], session: EvalSession, oid: int) -> Identity | str:
     found = find(session, oid)
     return kind if found is None else _named(kind, found.name)
 
 
-def _foreign(class_oid: int, session: Any, oid: int) -> ForeignDef | None:
+def _foreign(class_oid: int, session: EvalSession, oid: int) -> ForeignDef | None:
     found: ForeignDef | None = session.catalog.foreign_by_oid(oid)
     return found if found is not None and found.class_oid == class_oid else None
 
 
-def _user_mapping(session: Any, oid: int) -> Identity | str:
+def _user_mapping(session: EvalSession, oid: int) -> Identity | str:
     found = _foreign(PG_USER_MAPPING, session, oid)
     if not isinstance(found, MappingDef):
         return "user mapping"
@@ -360,7 +365,7 @@ def _large_object(_session: Any, _oid: int) -> Identity | str:
 _NEW: Final = {"r": "tables", "S": "sequences", "f": "functions", "T": "types", "n": "schemas"}
 
 
-def _default_acl(session: Any, oid: int) -> Identity | str:
+def _default_acl(session: EvalSession, oid: int) -> Identity | str:
     row = next((r for r in session.system.catalog_rows("pg_default_acl") if r[0] == oid), None)
     role = None if row is None else session.catalog.role_by_oid(row[1])
     if row is None or role is None:

@@ -115,6 +115,9 @@ class _NoCatalog:
     def role(self, name: str) -> RoleDef | None:
         return None
 
+    def role_by_oid(self, oid: int) -> RoleDef | None:
+        return None
+
     def database_named(self, name: str) -> DatabaseDef | None:
         return None
 

@@ -21,7 +21,7 @@ from planner.base.errors import SqlError
 from planner.catalog.acl import EVERYBODY, LETTERS, AclItem, item_text, ordered, quoted_role
 from planner.facts import facts
 from planner.functions.registry import REGISTRY
-from planner.functions.session import EvalSession
+from planner.functions.session import NameScope
 from planner.functions.values.hash import hash_uint32
 from planner.functions.values.reg import named_input
 
@@ -37,19 +37,19 @@ _RULE: Final = "R"
 """A right that nobody has had for long, and that lists may still name."""
 
 
-def acl_input(session: Any, oid: int, text: str) -> Any:
+def acl_input(session: NameScope, oid: int, text: str) -> Any:
     """Read an aclitem, or an array of them. Raises SqlError 22P02 for what is none, 42622, 42704 for a role that is not there."""
     if oid == ACLITEM:
         return read_item(session, text)
     return array.parse(text, functools.partial(read_item, session))
 
 
-def input_by_catalog(session: Any, oid: int, text: str) -> Any:
+def input_by_catalog(session: NameScope, oid: int, text: str) -> Any:
     """Read a value of a type that is read by what the catalog has: of one in ``reg.NAMED``, or as ``acl_input``."""
     return acl_input(session, oid, text) if oid in ACL_TYPES else named_input(session, oid, text)
 
 
-def read_item(session: Any, text: str) -> str:
+def read_item(session: NameScope, text: str) -> str:
     """Return an item as it prints. ``session``: its catalog has the roles, and it is warned of an item without a grantor."""
 
     def oid_of(name: str) -> int:
@@ -65,7 +65,7 @@ def read_item(session: Any, text: str) -> str:
     return item_text(item, functools.partial(role_name, session))
 
 
-def role_name(session: Any, oid: int) -> str:
+def role_name(session: NameScope, oid: int) -> str:
     """Return a role as aclitem prints it; by its oid where there is none."""
     role = session.catalog.role_by_oid(oid)
     return str(oid) if role is None else quoted_role(role.name)
@@ -158,7 +158,7 @@ def _behind_spaces(text: str, at: int) -> int:
 # --- functions -------------------------------------------------------------------------------------
 
 
-def items_of(session: EvalSession, items: Iterable[str | None]) -> Iterable[AclItem]:
+def items_of(session: NameScope, items: Iterable[str | None]) -> Iterable[AclItem]:
     """Yield a list's items; a role that is gone is what its oid says. Raises SqlError 22004 for a NULL among them."""
 
     def oid_of(name: str) -> int:
@@ -171,7 +171,7 @@ def items_of(session: EvalSession, items: Iterable[str | None]) -> Iterable[AclI
         yield parse_item(text, oid_of)[0]
 
 
-def contains(session: EvalSession, acl: Sequence[str | None], item: str) -> bool:
+def contains(session: NameScope, acl: Sequence[str | None], item: str) -> bool:
     """SQL's ``aclcontains``: whether some item of a list gives the same role, by the same grantor, at least the same."""
     (wanted,) = items_of(session, (item,))
     return any(
@@ -189,7 +189,7 @@ def _no_longer(name: str) -> Callable[[Any, str], Any]:
     return refuse
 
 
-def _sum(session: EvalSession, item: str) -> int:
+def _sum(session: NameScope, item: str) -> int:
     """Return the number that an item is hashed by: its rights as bits, those that may be granted on in the upper half, and its roles."""
     (one,) = items_of(session, (item,))
     rights = sum(1 << LETTERS.index(letter) for letter in one.letters)
@@ -197,12 +197,12 @@ def _sum(session: EvalSession, item: str) -> int:
     return rights + (options << 16) + one.grantee + one.grantor & 0xFFFFFFFF
 
 
-def _hash(session: EvalSession, item: str) -> int:
+def _hash(session: NameScope, item: str) -> int:
     found = _sum(session, item)
     return found - (1 << 32) if found >> 31 else found
 
 
-def _hash_extended(session: EvalSession, item: str, seed: int) -> int:
+def _hash_extended(session: NameScope, item: str, seed: int) -> int:
     found = _sum(session, item)
     if not seed:
         return found

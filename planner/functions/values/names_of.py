@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.base.errors import SqlError
 from planner.base.identifiers import split_identifier
+from planner.catalog import Catalog
 from planner.functions.values.acl_items import input_by_catalog
 from planner.textsearch.names import (
     read_name,
@@ -20,7 +21,7 @@ class NamesOf:
     ``closed_schemas``: those in which the user may look nothing up.
     """
 
-    catalog: Any
+    catalog: Catalog
     search_path: tuple[str, ...]
     database: str
     closed_schemas: frozenset[str] = frozenset()

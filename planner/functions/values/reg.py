@@ -38,7 +38,7 @@ from planner.facts import (
     rows,
 )  # fmt: skip
 from planner.functions.registry import REGISTRY
-from planner.functions.session import EvalSession
+from planner.functions.session import NameScope
 from planner.textsearch.names import (
     SEARCH_NAMES,
     find_named,
@@ -70,13 +70,13 @@ _LABEL = {
 }  # fmt: skip
 
 
-def _session(session: EvalSession | None) -> EvalSession:
+def _session(session: NameScope | None) -> NameScope:
     if session is None:
         raise not_supported("a catalog lookup without a session")
     return session
 
 
-def object_schemas(session: EvalSession, names: Sequence[str]) -> Sequence[str]:
+def object_schemas(session: NameScope, names: Sequence[str]) -> Sequence[str]:
     """Return the schemas in which a name is looked up; ``pg_temp`` is the session's own, once it exists.
 
     Raises SqlError 42501 for a schema in which the user may look nothing up, 42601 and 0A000 for names of too many parts.
@@ -94,7 +94,7 @@ def object_schemas(session: EvalSession, names: Sequence[str]) -> Sequence[str]:
     return names[:-1] or session.search_path
 
 
-def find_relation(session: EvalSession, text: str) -> RelationDef | None:
+def find_relation(session: NameScope, text: str) -> RelationDef | None:
     """Return the relation that a possibly qualified name denotes."""
     names = split_identifier(text)
     if len(names) > 3:
@@ -136,7 +136,7 @@ def _written(text: str) -> tuple[str, int]:
     return name, dimensions
 
 
-def find_type(text: str, session: EvalSession | None = None) -> int | None:
+def find_type(text: str, session: NameScope | None = None) -> int | None:
     """Return the oid of a type written in SQL: ``integer[]``, ``character varying(20)``, ``pg_catalog.int4``.
 
     With ``session`` users' types are found, too, along the search path.
@@ -163,7 +163,7 @@ def find_type(text: str, session: EvalSession | None = None) -> int | None:
     return (fact.array or None) if dimensions else fact.oid
 
 
-def _users_type(session: EvalSession | None, names: list[str]) -> int | None:
+def _users_type(session: NameScope | None, names: list[str]) -> int | None:
     """Return the user's type, of a table's rows maybe, that a name means; None where a built-in one comes first."""
     if session is None:
         return None
@@ -179,11 +179,11 @@ def _users_type(session: EvalSession | None, names: list[str]) -> int | None:
     return None
 
 
-def _find_type(session: EvalSession, text: str) -> int | None:
+def _find_type(session: NameScope, text: str) -> int | None:
     return find_type(text, session)
 
 
-def find_procs(session: EvalSession, text: str) -> list[tuple[int, tuple[int, ...]]]:
+def find_procs(session: NameScope, text: str) -> list[tuple[int, tuple[int, ...]]]:
     """Return oid and argument types of the functions of a name, along the search path where it has no schema."""
     names = split_identifier(text)
     found: list[tuple[int, tuple[int, ...]]] = []
@@ -200,7 +200,7 @@ def find_procs(session: EvalSession, text: str) -> list[tuple[int, tuple[int, ..
     return found
 
 
-def _find_procedure(session: EvalSession, text: str) -> int | None:
+def _find_procedure(session: NameScope, text: str) -> int | None:
     head, paren, rest = text.partition("(")
     if not paren or not rest.rstrip().endswith(")"):
         raise SqlError(
@@ -229,7 +229,7 @@ def _find_operator(text: str) -> int | None:
     return None
 
 
-def _lookup(session: EvalSession | None, oid: int, text: str) -> int | None:
+def _lookup(session: NameScope | None, oid: int, text: str) -> int | None:
     if oid in SEARCH_NAMES:
         if session is None:
             return _oid_of(find_named(oid, text, None, ("pg_catalog",), ""))
@@ -241,7 +241,7 @@ def _oid_of(found: TextSearchDef | None) -> int | None:
     return None if found is None else found.oid
 
 
-def search_object_name(session: EvalSession, found: TextSearchDef) -> str:
+def search_object_name(session: NameScope, found: TextSearchDef) -> str:
     """Return the name of a text search object as the reader has to write it."""
     name = quote_ident(found.name)
     if is_visible(session.catalog, session.search_path, found):
@@ -257,7 +257,7 @@ def _only_name(text: str) -> str:
     return names[0]
 
 
-def _lookup_in_catalog(session: EvalSession, oid: int, text: str) -> int | None:
+def _lookup_in_catalog(session: NameScope, oid: int, text: str) -> int | None:
     if oid == REGCLASS:
         relation = find_relation(session, text)
         return relation.oid if relation is not None else None
@@ -312,7 +312,7 @@ _MISSING = {
 _DIGITS: Final = re.compile(r"[0-9]*")
 
 
-def reg_input(session: EvalSession | None, oid: int, text: str) -> int:
+def reg_input(session: NameScope | None, oid: int, text: str) -> int:
     """Read a reg* value: a number, ``-`` for 0, or a name."""
     bare = stripped(text, whitespace, True, True)
     if bare == "-":
@@ -322,7 +322,7 @@ def reg_input(session: EvalSession | None, oid: int, text: str) -> int:
     return named_oid(session, oid, text)
 
 
-def named_oid(session: EvalSession | None, oid: int, text: str) -> int:
+def named_oid(session: NameScope | None, oid: int, text: str) -> int:
     """Return the oid of what a name means, be it a name of digits; 42P01 and kin where nothing has it."""
     found = _lookup(session, oid, text)
     if found is None:
@@ -344,7 +344,7 @@ def _names(text: str, oid: int) -> list[str]:
     return split_identifier(text)
 
 
-def named_input(session: EvalSession | None, oid: int, text: str) -> Any:
+def named_input(session: NameScope | None, oid: int, text: str) -> Any:
     """Read a value of a type in NAMED: a reg* value, or an array of them."""
     element = REG_ARRAYS.get(oid)
     if element is None:
@@ -353,7 +353,7 @@ def named_input(session: EvalSession | None, oid: int, text: str) -> Any:
 
 
 def _to_reg(oid: int) -> object:
-    def convert(session: EvalSession, text: str) -> int | None:
+    def convert(session: NameScope, text: str) -> int | None:
         if text.strip().isdigit() or text.strip() == "-":
             return None
         try:
