@@ -108,7 +108,7 @@ from txn.log.lease import Lease, LeaseOptions
 from txn.log.shared import ObjectStore, SharedConfig
 from txn.persist.blobs.object_url import parse_object_url
 from txn.persist.scratch import sweep
-from txn.store import open_store
+from txn.store import ShardStore, open_store
 from txn.transaction.coordinator import TxnOptions
 from txn.upkeep.subscribe import Changes
 
@@ -145,7 +145,7 @@ if TYPE_CHECKING:
 class Database:
     """One server on one data directory; implements ``pgwire.backend.Database``."""
 
-    def __init__(self, config: Config, store: Any) -> None:
+    def __init__(self, config: Config, store: ShardStore) -> None:
         """Use ``open`` instead."""
         self.config = config
         self.store = store

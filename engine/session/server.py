@@ -51,16 +51,14 @@ if TYPE_CHECKING:
     from planner.statements import ExecutePrepared
     from txn.base.types import Timestamp
     from txn.log.lease import Lease
+    from txn.store import ShardStore
 
 
 class Server(Protocol):
-    """What sequences, catalog relations, named subscriptions and sources need of the server that they are of.
-
-    ``store``: its ``txn.store.Store``.
-    """
+    """What sequences, catalog relations, named subscriptions and sources need of the server that they are of."""
 
     config: Config
-    store: Any
+    store: ShardStore
     spaces: Spaces
 
     def clock_us(self) -> int:

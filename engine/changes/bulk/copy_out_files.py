@@ -31,6 +31,7 @@ from engine.session.portal import RowReader
 from engine.session.progress import CopyProgress
 from pgwire.codecs.sizes import measure_of
 from planner.base.errors import SqlError
+from planner.functions.session import EvalSession
 
 Written = tuple[str, int, int]
 """A file that an executor wrote: its name, rows, bytes."""
@@ -42,7 +43,7 @@ async def write_here(
     sheet: Sheet,
     reader: RowReader,
     progress: CopyProgress,
-    session: Any,
+    session: EvalSession,
 ) -> int:
     """Write a result in this process; return the number of rows. Raises SqlError as ``file_error``, and 58P02."""
     if name.endswith("/"):
@@ -89,7 +90,9 @@ async def _opened(name: str, work: Callable[[], Any]) -> Any:
         raise file_error(error, name, "writing") from None
 
 
-async def fill(file: BinaryIO, sheet: Sheet, reader: RowReader, progress: CopyProgress, session: Any) -> int:
+async def fill(
+    file: BinaryIO, sheet: Sheet, reader: RowReader, progress: CopyProgress, session: EvalSession
+) -> int:
     """Write a result to a local file, durably; return the number of rows. Raises SqlError as ``file_state``."""
     try:
         sink = Sink(file, sheet, session)

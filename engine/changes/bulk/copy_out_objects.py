@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Protocol
 
 from engine.base.server_files import Roots, file_error, target_object
 from engine.base.stored_objects import StoredObject, all_below, beside, exists, remove, upload
@@ -28,14 +28,24 @@ from engine.changes.bulk.copy_out_files import Written, fill, with_rows
 from engine.changes.bulk.write_rows import Sheet, write_file
 from engine.session.portal import RowReader
 from engine.session.progress import CopyProgress
+from engine.session.server import Server
+from planner.functions.session import EvalSession
 from txn.persist.scratch import Scratch
 from txn.persist.trouble import opened
 
 SUCCESS: Final = "_SUCCESS"
 
 
+class WritingSession(EvalSession, Protocol):
+    """The session whose COPY it is: rows are gathered on its server's disk."""
+
+    @property
+    def db(self) -> Server:
+        """Its server."""
+
+
 async def write_object(
-    name: str, roots: Roots, sheet: Sheet, reader: RowReader, progress: CopyProgress, session: Any
+    name: str, roots: Roots, sheet: Sheet, reader: RowReader, progress: CopyProgress, session: WritingSession
 ) -> int:
     """Write a result as one object; return the number of rows.
 

@@ -104,7 +104,7 @@ class _Settings:
         self.codec_settings = settings
 
 
-def json_encoder(sheet: Sheet, session: Any = None, *, framed: bool = False) -> CopyEncoder:
+def json_encoder(sheet: Sheet, session: EvalSession | None = None, *, framed: bool = False) -> CopyEncoder:
     """Return the function from rows of values to (lines of JSON, their number).
 
     ``session``: for types that print with the catalog. ``framed``: each line as a CopyData message.
@@ -129,7 +129,7 @@ def json_encoder(sheet: Sheet, session: Any = None, *, framed: bool = False) -> 
 
 
 def encoders(
-    sheet: Sheet, session: Any = None, *, framed: bool = False
+    sheet: Sheet, session: EvalSession | None = None, *, framed: bool = False
 ) -> tuple[CopyEncoder, Callable[[Any], tuple[Any, int]]]:
     """Return what encodes rows, and what encodes Arrow batches, in any format but Parquet."""
     if sheet.options.format in ("text", "csv") and session is not None and not sheet.portable:
@@ -146,7 +146,7 @@ def encoders(
     return encode, encode_batch
 
 
-def long_row_encoder(sheet: Sheet, session: Any = None) -> LongRow:
+def long_row_encoder(sheet: Sheet, session: EvalSession | None = None) -> LongRow:
     """Return what encodes one long row, in pieces of a CopyData message, in any format but Parquet."""
     if sheet.options.format == "json":
         encode = json_encoder(sheet, session)
@@ -269,7 +269,7 @@ def _not_held(field: Any) -> DataError:
 class Sink:
     """One file being written: give it batches, then ``close`` it. Blocks."""
 
-    def __init__(self, file: BinaryIO, sheet: Sheet, session: Any = None) -> None:
+    def __init__(self, file: BinaryIO, sheet: Sheet, session: EvalSession | None = None) -> None:
         """Write to ``file``, which stays open. ``session``: for types that print with the catalog."""
         self._file = file
         self._sheet = sheet

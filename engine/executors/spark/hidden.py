@@ -24,10 +24,13 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 MAX_BITS: Final = 2**26
 """Rows of parts with hidden rows in one scan: eight megabytes, which travel with each task."""
@@ -109,7 +112,7 @@ class HiddenViews:
     One that is dropped stays with the queries that were analysed with it.
     """
 
-    def __init__(self, session: Any, name: str) -> None:
+    def __init__(self, session: SparkSession, name: str) -> None:
         """``name``: what the views' names begin with."""
         self._session = session
         self._name = name

@@ -24,7 +24,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -41,6 +41,9 @@ from planner.lower.query import literals
 from planner.lower.query.lowering import RelationUse
 from txn.base.types import PhysicalType, ShardColumn, Snapshot, SnapshotPart
 from txn.values.exact import exact_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 MAX_INLINE_ROWS = 10_000
 MAX_BROADCAST_ROWS = 1_000_000
@@ -118,7 +121,7 @@ class Inputs:
         """Return a new view name."""
         return f"{self.prefix}_{len(self.files) + len(self.tables) + 1}"
 
-    def register(self, session: Any, hidden: HiddenViews, views: TableViews) -> None:
+    def register(self, session: SparkSession, hidden: HiddenViews, views: TableViews) -> None:
         """Make the views, or find them made. Blocks; call in a thread."""
         for item in self.files:
             self._leave_out(item)
@@ -150,7 +153,9 @@ class Inputs:
         names = {name: entry.view for name, (_, entry) in self._entered.items()}
         return _NAMES.sub(lambda m: names.get(m.group(1), m.group(0)) if m.group(1) else m.group(0), sql)
 
-    def _scan(self, session: Any, hidden: HiddenViews, item: FileInput, name: str) -> tuple[Any, Path | None]:
+    def _scan(
+        self, session: SparkSession, hidden: HiddenViews, item: FileInput, name: str
+    ) -> tuple[Any, Path | None]:
         """Return the frame of one view, and the file of its hot rows."""
         whole = dict(item.whole)
         path = None
@@ -159,7 +164,9 @@ class Inputs:
             whole[str(path)] = path.stat().st_size
         return self._frame(session, hidden, item, whole), path
 
-    def _frame(self, session: Any, hidden: HiddenViews, item: FileInput, whole: dict[str, int]) -> Any:
+    def _frame(
+        self, session: SparkSession, hidden: HiddenViews, item: FileInput, whole: dict[str, int]
+    ) -> Any:
         if item.positions:
             frame = _read(session, item.ddl, whole)
             return frame.selectExpr("*", "_metadata.file_name AS s_file", "_metadata.row_index AS s_pos")
@@ -184,7 +191,7 @@ class Inputs:
             frame = frame.unionAll(other)
         return frame
 
-    def _read(self, session: Any, item: FileInput, names: Iterable[str]) -> Any:
+    def _read(self, session: SparkSession, item: FileInput, names: Iterable[str]) -> Any:
         """Return the rows of files, with what is known of them where Spark uses it."""
         chosen = list(names)
         frame = _read(session, item.ddl, chosen)
@@ -231,7 +238,7 @@ class Inputs:
         item.whole = whole
         item.holed, item.sizes = [item.holed[i] for i in kept], [item.sizes[i] for i in kept]
 
-    def _hand_over(self, session: Any, item: TableInput, name: str) -> tuple[Any, Path | None]:
+    def _hand_over(self, session: SparkSession, item: TableInput, name: str) -> tuple[Any, Path | None]:
         from pyspark.sql.types import _parse_datatype_string
 
         if item.table.num_rows <= MAX_INLINE_ROWS:
@@ -258,7 +265,7 @@ class Inputs:
             views.leave(entry)
 
 
-def _read(session: Any, ddl: str, paths: Iterable[str]) -> Any:
+def _read(session: SparkSession, ddl: str, paths: Iterable[str]) -> Any:
     return session.read.schema(ddl).parquet(*(_globbed(path) for path in paths))
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.base.spark_properties import PARTITIONS, application, is_local, shown, shuffle_partitions
 from engine.executors.spark.files import SparkFiles
@@ -32,6 +32,9 @@ from engine.executors.spark.restarts import Restarts
 from engine.executors.spark.slots import QUEUE, Client, FairPools, Slots, Waits
 from engine.executors.spark.views import TableViews
 from planner.base.errors import SqlError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 log = logging.getLogger("holdfast.spark")
 # One reports every connection it closes, the other every failed query with the JVM's stack.
@@ -64,7 +67,7 @@ class Live:
 
     gateway: Gateway
     context: Any
-    session: Any
+    session: SparkSession
     small: Any
     partitions: int | None
     _large: dict[int, Any] = field(default_factory=dict)
@@ -87,11 +90,11 @@ class Live:
                 session.conf.set(PARTITIONS, str(partitions))
             return self._large[partitions]
 
-    def hidden_views(self, session: Any) -> HiddenViews:
+    def hidden_views(self, session: SparkSession) -> HiddenViews:
         """Return the arrays of hidden rows that a session keeps."""
         return self._hidden.setdefault(id(session), HiddenViews(session, "hf_gone"))
 
-    def table_views(self, session: Any) -> TableViews:
+    def table_views(self, session: SparkSession) -> TableViews:
         """Return the tables that a session keeps."""
         # The names are those of files too, which the sessions and JVMs of a server have in one folder.
         with self._lock:

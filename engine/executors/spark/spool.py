@@ -25,13 +25,16 @@ import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.base.spark_properties import BATCH_ROWS
 from planner.base.errors import SqlError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 GROUP_BYTES: Final = 8 << 20
 AHEAD_BYTES: Final = 256 << 20
@@ -110,7 +113,9 @@ def _indexes(names: Iterable[str]) -> Iterator[int]:
 class Spool:
     """One result. ``write`` is called for one window after the other, in one thread; the reader's methods in another."""
 
-    def __init__(self, jvm: Any, session: Any, rdd: Any, schema_json: str, schema: Any, folder: Path) -> None:
+    def __init__(
+        self, jvm: Any, session: SparkSession, rdd: Any, schema_json: str, schema: Any, folder: Path
+    ) -> None:
         """Note what to write.
 
         Args:

@@ -13,12 +13,15 @@ import datetime
 import io
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.base.spark_properties import COST_BASED
 from engine.executors.statistics.figures import Bound, ColumnSummary
 from pgwire.codecs.numeric import CONTEXT
 from txn.base.types import PhysicalType
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _EPOCH: Final = datetime.date(1970, 1, 1)
 _START: Final = datetime.datetime(1970, 1, 1)
@@ -88,7 +91,9 @@ def _shown(bound: Bound, type_: PhysicalType) -> str | None:
     return str(bound)
 
 
-def with_figures(session: Any, frame: Any, rows: int, size: int, columns: Mapping[str, Figures]) -> Any:
+def with_figures(
+    session: SparkSession, frame: Any, rows: int, size: int, columns: Mapping[str, Figures]
+) -> Any:
     """Return a frame that reads files, with statistics. ``size``: bytes of the files. Three calls of the JVM per column."""
     from pyspark.sql import DataFrame
 

@@ -16,7 +16,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 KEPT_VIEWS: Final = 64
 KEPT_BYTES: Final = 32 << 20
@@ -39,7 +42,7 @@ class Entry:
 class TableViews:
     """The views of one session. Used by several threads; ``leave`` from any, the event loop too."""
 
-    def __init__(self, session: Any, name: str) -> None:
+    def __init__(self, session: SparkSession, name: str) -> None:
         """``name``: what the views' names begin with."""
         self._session = session
         self._name = name

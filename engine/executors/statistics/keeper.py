@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from engine.base.eager import settle
 from engine.base.loop.threads import stand_back
@@ -29,6 +29,9 @@ from engine.executors.statistics.figures import CannotCount, PartFigures
 from engine.executors.statistics.files import StatisticsFiles
 from engine.executors.statistics.records import columns_of
 from txn.base.types import PhysicalType, ShardId, ShardSpec, Snapshot, SnapshotPart
+
+if TYPE_CHECKING:
+    from txn.store import ShardStore
 
 MOST: Final = 0.9
 """The share of a table's rows whose parts have to be counted for them to speak for all."""
@@ -88,7 +91,7 @@ class Statistics:
 
     def __init__(
         self,
-        store: Any,
+        store: ShardStore,
         folder: Path,
         counter: Callable[[], Counter],
         sketches: str,

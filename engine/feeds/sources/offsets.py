@@ -12,13 +12,13 @@ The shard has the source's oid and its timeline, and goes with it. No table show
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
 from engine.base.eager import settle
 from planner.catalog import SourceDef
-from txn.api import Transaction
+from txn.api import Store, Transaction
 from txn.base.errors import UnknownFormat
 from txn.base.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
 
@@ -62,9 +62,9 @@ def decode(body: bytes, kind: type[T]) -> T:
     return msgspec.msgpack.decode(body[1:], type=kind)
 
 
-async def read(store: Any, source: SourceDef) -> dict[str, bytes]:
+async def read(store: Store, source: SourceDef) -> dict[str, bytes]:
     """Return all offsets of a source as of its latest commit."""
-    txn: Transaction = store.begin(read_only=True, timeline=source.timeline)
+    txn = store.begin(read_only=True, timeline=source.timeline)
     found: dict[str, bytes] = {}
     try:
         async for chunk in txn.scan(ShardId(source.oid)):

@@ -77,7 +77,10 @@ from txn.base.slices import over
 if TYPE_CHECKING:
     from engine.catalog.reading import Reading
     from engine.session.server import Server
+    from planner.functions.session import EvalSession
 
+_NO_SESSION: Final = cast("Reading", None)
+"""For what is built in, which looks at none."""
 CACHED_CATALOG_VERSIONS = 4
 # The larger ones of what is built in, which depend on no session
 PRELOADED: Final = (
@@ -176,7 +179,7 @@ class VirtualCatalog:
             definition = self._named[name]
             for position, source in enumerate(self._sources[definition.oid]):
                 if source.scope == "static":
-                    self._part(definition.oid, position, source, None)
+                    self._part(definition.oid, position, source, _NO_SESSION)
 
     def _cache(self, catalog: CatalogSnapshot) -> dict[tuple[int, int], Part]:
         cache = self._by_version.get(catalog.version)
@@ -227,7 +230,7 @@ class VirtualCatalog:
             if isinstance(kept, CountedRows):
                 kept.recount()
 
-    def _part(self, oid: int, position: int, source: Source, session: Any) -> Part:
+    def _part(self, oid: int, position: int, source: Source, session: Reading) -> Part:
         """Return one source's rows, from the cache where they may come from it."""
         make, definition = source.make, self._relations[oid]
         if source.scope != "catalog":
@@ -266,12 +269,13 @@ class VirtualCatalog:
             f"{definition.schema}.{definition.name}" in _PRINTED
         )
 
-    def rows(self, oid: int, session: Any) -> Rows:
+    def rows(self, oid: int, session: EvalSession) -> Rows:
         """Return all rows of a relation that the session's role may see, in attnum order; a sequence has one."""
+        reading = cast("Reading", session)  # all sessions are
         if oid not in self._sources:
-            return [session.system.sequences.state(oid)]
-        rows = self._all_rows(oid, session)
-        seen = visible(session, self._relations[oid], self._places[oid])
+            return [reading.system.sequences.state(oid)]
+        rows = self._all_rows(oid, reading)
+        seen = visible(reading, self._relations[oid], self._places[oid])
         return rows if seen is None else seen(rows)
 
     def _all_rows(self, oid: int, session: Reading) -> Rows:
@@ -304,24 +308,27 @@ class VirtualCatalog:
             known = self._together[oid] = (parts, list(itertools.chain.from_iterable(parts)))
         return known[1]
 
-    def find_all(self, oid: int, attnum: int, session: Any) -> Callable[[Sequence[Any]], list[Found]] | None:
+    def find_all(
+        self, oid: int, attnum: int, session: EvalSession
+    ) -> Callable[[Sequence[Any]], list[Found]] | None:
         """Return the function from values to what is found of each, by an index over all rows.
 
         None where nothing is cached to index. It serves one statement. Nobody changes what is found.
         """
+        reading = cast("Reading", session)  # all sessions are
         sources = self._sources.get(oid)
         if sources is None or any(source.scope == "session" for source in sources):
             return None
-        if oid == PG_TYPE_OID and built_in_lists(session.catalog):
+        if oid == PG_TYPE_OID and built_in_lists(reading.catalog):
             return None
-        seen = visible(session, self._relations[oid], self._places[oid])
+        seen = visible(reading, self._relations[oid], self._places[oid])
         getters = [
-            self._part(oid, position, source, session).getter(attnum)
+            self._part(oid, position, source, reading).getter(attnum)
             for position, source in enumerate(sources)
             if source.scope != "static"
         ]
         if len(getters) < len(sources):
-            getters.insert(0, self._built_in(oid, session).getter(attnum))
+            getters.insert(0, self._built_in(oid, reading).getter(attnum))
         first, *others = getters
 
         def find(values: Sequence[Any]) -> list[Found]:
@@ -335,13 +342,14 @@ class VirtualCatalog:
 
         return find
 
-    def finder(self, oid: int, attnum: int, session: Any) -> Callable[[Any], Rows] | None:
+    def finder(self, oid: int, attnum: int, session: EvalSession) -> Callable[[Any], Rows] | None:
         """Return the function from a value to the rows whose column equals it, as long as the statement runs.
 
         None where nothing is cached to index. Nobody changes the lists.
         """
-        find = self._finder_of_all(oid, attnum, session)
-        seen = None if find is None else visible(session, self._relations[oid], self._places[oid])
+        reading = cast("Reading", session)  # all sessions are
+        find = self._finder_of_all(oid, attnum, reading)
+        seen = None if find is None else visible(reading, self._relations[oid], self._places[oid])
         if find is None or seen is None:
             return find
         found, keep = find, seen
@@ -408,13 +416,14 @@ class VirtualCatalog:
 
         return find
 
-    def prepare(self, oid: int, session: Any, attnum: int = 0) -> Iterator[None]:
+    def prepare(self, oid: int, session: EvalSession, attnum: int = 0) -> Iterator[None]:
         """Make the rows of a relation ready for ``rows``, or for ``finder``, in steps between which others have their turns."""
+        reading = cast("Reading", session)  # all sessions are
         name = self._relations[oid].columns[attnum - 1].name if attnum and oid in self._relations else ""
         for position, source in enumerate(self._sources.get(oid, ())):
             if source.each is not None and name not in source.keys:
-                catalog: CatalogSnapshot = session.catalog
-                yield from self._kept_rows(oid, position, source, catalog.database).prepare(session, catalog)
+                catalog: CatalogSnapshot = reading.catalog
+                yield from self._kept_rows(oid, position, source, catalog.database).prepare(reading, catalog)
 
     def ahead(self, session: Reading) -> Iterator[None]:
         """Make what browsing reads whole, in steps between which others have their turns (``engine.session.catalog.ahead``)."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from engine.base.eager import settle
 from txn.api import Transaction
@@ -28,6 +28,9 @@ from txn.base.types import (
     ShardSpec,
     StoredRow,
 )
+
+if TYPE_CHECKING:
+    from txn.store import ShardStore
 
 OBJECTS: Final = ShardId(7)
 PAGES: Final = ShardId(8)
@@ -60,7 +63,7 @@ NAMES: Final = {OBJECTS: "pg_largeobject_metadata", PAGES: "pg_largeobject"}
 """Of the catalog relations that show them, which errors name."""
 
 
-async def create_shards(store: Any) -> None:
+async def create_shards(store: ShardStore) -> None:
     """Make the shards of a server that has none yet; ``store`` is the database's."""
     there = {shard for shard, _spec in store.shards()}
     missing = [s for s in SPECS if s.shard not in there and store.damage_of(s.shard) is None]

@@ -24,6 +24,7 @@ from pgwire.release import mind
 from planner.bind.query.locking import never_waits, statement_name
 from planner.evaluate import Env, Shared, compile_expr
 from planner.evaluate.short import is_short
+from planner.functions.session import EvalSession
 from planner.query import Delete, Insert, Merge, OutputColumn, Update
 from planner.statements import (
     BoundStatement,
@@ -249,7 +250,7 @@ class Plan:
             and isinstance(self.bound.statement, QueryStatement)
         )
 
-    def stable_values(self, session: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:
+    def stable_values(self, session: EvalSession, params: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the values of the statement's stable expressions, in the order of their parameters."""
         if self._stable is None:
             stable = self.bound.stable

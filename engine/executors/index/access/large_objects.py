@@ -13,7 +13,14 @@ from typing import Any
 
 from engine.executors.index.access.virtual_sources import CatalogSource
 from engine.executors.index.state import Pipe, Rows, waited
-from engine.session.large_objects.rows import FEW, PG_LARGEOBJECT_METADATA_OID, objects, one_object, pages
+from engine.session.large_objects.rows import (
+    FEW,
+    PG_LARGEOBJECT_METADATA_OID,
+    ObjectsSession,
+    objects,
+    one_object,
+    pages,
+)
 from planner.evaluate import Env, Layout, compile_expr, flat
 from planner.query import Expr, RelationRange
 
@@ -56,7 +63,7 @@ class LargeObjectSource(CatalogSource):
                 for row in batch:
                     yield from self._pages(session, row[0])
 
-    def _pages(self, session: Any, number: int) -> Pipe:
+    def _pages(self, session: ObjectsSession, number: int) -> Pipe:
         start: int | None = 0
         while start is not None:
             batch = yield from waited(pages(session, number, start))
