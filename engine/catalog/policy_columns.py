@@ -24,7 +24,9 @@ def columns_of(policy: PolicyDef, table: RelationDef, catalog: Catalog) -> set[t
     return found
 
 
-def _collect(node: Any, levels: list[Sequence[Any]], found: set[tuple[int, int]], catalog: Catalog) -> None:
+def _collect(
+    node: object, levels: list[Sequence[Any]], found: set[tuple[int, int]], catalog: Catalog
+) -> None:
     """Add the columns below ``node``; ``levels``: the ranges of each query around it."""
     if isinstance(node, Var):
         if node.level < len(levels) and node.range >= 0:

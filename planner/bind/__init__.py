@@ -213,7 +213,7 @@ def _with_restricted(made: st.BoundStatement) -> st.BoundStatement:
         body = _with_restricted(statement.body)
         return replace(made, statement=replace(statement, body=body), functions=body.functions | found)
 
-    def note(node: Any) -> Any:
+    def note(node: object) -> Any:
         found.update(restricted_calls(node))
         return node
 

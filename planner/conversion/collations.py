@@ -183,7 +183,7 @@ class Derivation:
 
     # --- statements ---------------------------------------------------------------------------------
 
-    def visit(self, node: Any) -> None:
+    def visit(self, node: object) -> None:
         """Look at a statement, or any part of one. Raises SqlError 42P21, 42P22, 42804."""
         if isinstance(node, Expr):
             self.expr(node)
@@ -565,13 +565,13 @@ def without_collate(expr: Expr) -> Expr:
     return expr
 
 
-def without_collations(node: Any) -> Any:
+def without_collations(node: object) -> Any:
     """Return a tree without COLLATE: as executors see it, and as keys of indexes are compared with it."""
     node = replace_children(node, without_collations)
     return node.arg if isinstance(node, CollateExpr) else node
 
 
-def settled(node: Any, catalog: Catalog, path: Sequence[str]) -> Any:
+def settled(node: object, catalog: Catalog, path: Sequence[str]) -> Any:
     """Return a statement that is about to run without COLLATE, ``pg_collation_for`` answered for ``path``. Raises as ``query_collations``."""
     derivation = Derivation(catalog, path)
     derivation.visit(node)

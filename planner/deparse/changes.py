@@ -65,7 +65,7 @@ def _with_apart(insert: Insert) -> tuple[tuple[Cte, ...], QueryExpr | None]:
     return ctes, _at_level(rest, -1, lambda node, level: level == 0 and node.name in names)
 
 
-def _at_level(node: Any, depth: int, moved: Callable[[CteRange, int], int]) -> Any:
+def _at_level(node: object, depth: int, moved: Callable[[CteRange, int], int]) -> Any:
     """Return a tree whose references to WITH items are as many levels further out as ``moved`` says of each, given how far out it is."""
     if isinstance(node, CteRange):
         by = moved(node, node.level - depth)

@@ -64,7 +64,7 @@ def spread(builtin: Builtin, function: Callable[..., Any], types: tuple[int, ...
     return call
 
 
-def walk(node: Any) -> Iterator[Expr]:
+def walk(node: object) -> Iterator[Expr]:
     """Yield every expression from ``node`` down; does not enter the bodies of sub-selects."""
     stack = [node]
     while stack:

@@ -77,7 +77,7 @@ def over_columns(expr: Expr, attnums: dict[int, int]) -> Expr:
     return made
 
 
-def _over(node: Any, attnums: dict[int, int], depth: int) -> Any:
+def _over(node: object, attnums: dict[int, int], depth: int) -> Any:
     """Return an expression over the parent's columns (ranges 0 and 1) as one over the partition's."""
     if isinstance(node, Var):
         if node.level == depth and node.range in (0, 1) and node.attnum > 0:

@@ -146,7 +146,7 @@ def _of_few(context: BindContext, bound: st.Statement) -> st.Statement:
     return replace(bound, source=few)
 
 
-def _shifted(node: Any, names: VariableNames) -> Any:
+def _shifted(node: object, names: VariableNames) -> Any:
     """Return a tree in which subscripts of arrays that begin at 0 (TG_ARGV) are counted from 1, as arrays here do."""
     node = replace_children(node, lambda child: _shifted(child, names))
     if not isinstance(node, ast.Indirection) or not isinstance(node.arg, ast.ColumnRef):
@@ -218,7 +218,7 @@ def only_target(bound: st.BoundStatement) -> Expr | None:
     return next((target.expr for target in statement.query.targets if not target.junk), None)
 
 
-def _over_variables(node: Any, sources: Sequence[Source]) -> Any:
+def _over_variables(node: object, sources: Sequence[Source]) -> Any:
     if isinstance(node, Param):
         number = sources[node.number - 1].variable
         return Var(type=node.type, range=0, attnum=number + 1, name="")

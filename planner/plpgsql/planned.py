@@ -58,7 +58,7 @@ class Planned:
         self.whole = self._note(expr)
         self.failing = self._failing(expr)
 
-    def _note(self, node: Any) -> bool:
+    def _note(self, node: object) -> bool:
         """Note which nodes are constant; tell whether this one is."""
         if isinstance(node, Const) or (isinstance(node, Var) and node.range == -1):  # or an element of one
             return True
@@ -72,7 +72,7 @@ class Planned:
             self._fixed.add(id(node))
         return fixed
 
-    def _failing(self, node: Any) -> RowFunction | None:
+    def _failing(self, node: object) -> RowFunction | None:
         if isinstance(node, Const | Var | Param | SubLink):
             return None
         if isinstance(node, Expr) and not isinstance(node, RowExpr) and id(node) in self._fixed:
@@ -99,7 +99,7 @@ class Planned:
                 return found
         return self._failing(node.default)
 
-    def _ends(self, node: Any, child: Any) -> bool:
+    def _ends(self, node: object, child: Any) -> bool:
         """Tell whether a constant argument leaves the arguments behind it without effect."""
         if isinstance(node, BoolExpr) and node.kind != "not":
             return self._value(child) == (True, node.kind == "or")
@@ -163,7 +163,7 @@ def _queries(expr: Expr) -> list[Any]:
     return [query for child in children(expr) for query in _queries(child)]
 
 
-def _with_values(node: Any, values: Sequence[Any]) -> Any:
+def _with_values(node: object, values: Sequence[Any]) -> Any:
     if isinstance(node, Param) and node.number <= len(values):
         return Const(type=node.type, value=values[node.number - 1], span=node.span)
     return replace_children(node, lambda child: _with_values(child, values))

@@ -60,7 +60,7 @@ def _statements(function: FunctionDef) -> list[Any]:
     return [parsed.statement for parsed in parse(function.body_sql or function.source)]
 
 
-def _waits_not(context: BindContext, node: Any, seen: frozenset[int]) -> bool:
+def _waits_not(context: BindContext, node: object, seen: frozenset[int]) -> bool:
     if isinstance(node, _STATEMENTS):
         return False
     if isinstance(node, tree.ForRows | tree.ReturnQuery) and node.dynamic:

@@ -94,7 +94,7 @@ def shift_query(query: _Q, by: int) -> _Q:
     return _shift(query, by, 0) if by else query
 
 
-def _shift(node: Any, by: int, depth: int) -> Any:
+def _shift(node: object, by: int, depth: int) -> Any:
     """``depth``: query levels entered since the expression's own; only references beyond it move."""
     if isinstance(node, Var) and node.range in (-1, STEP_INPUT):
         return (
@@ -109,7 +109,7 @@ def _shift(node: Any, by: int, depth: int) -> Any:
     return replace_children(node, lambda child: _shift(child, by, depth))
 
 
-def at_range(node: Any, number: int, depth: int = 0) -> Any:
+def at_range(node: object, number: int, depth: int = 0) -> Any:
     """Return an expression over range 0 as one over range ``number``; ``depth``: query levels entered."""
     if isinstance(node, Var):
         return replace(node, range=number) if node.level == depth and node.range == 0 else node

@@ -2,6 +2,8 @@
 
 For questions that most kinds of nodes answer in the same way (which ranges, which parameters, any sublink?); passes that change the tree
 are in ``planner.query.rewrite``. Which fields of a class hold nodes is looked up once per class.
+
+The classes of nodes have no common base: whoever takes a node of any kind takes an ``object``, and asks which it is before reading it.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class _Kinds(dict[type, "Callable[[Any], list[Any]] | None"]):
 _KINDS: Final = _Kinds()
 
 
-def children(node: Any) -> list[Any]:
+def children(node: object) -> list[Any]:
     """Return the dataclass nodes directly below ``node`` (through tuples), in field order. Whoever goes through many of them gives way."""
     below = _KINDS[node.__class__]
     if below is None:
@@ -81,7 +83,7 @@ def _gathered(items: tuple[Any, ...]) -> list[Any]:
     return out
 
 
-def walk(node: Any) -> Iterator[Any]:
+def walk(node: object) -> Iterator[Any]:
     """Yield ``node`` and everything below it, outer first; iterative, so depth is no limit."""
     stack = [node]
     left = PACE
@@ -99,7 +101,7 @@ def walk(node: Any) -> Iterator[Any]:
             stack += below(current)[::-1]
 
 
-def nests_deeper(node: Any, most: int) -> bool:
+def nests_deeper(node: object, most: int) -> bool:
     """Tell whether there are more than ``most`` levels of nodes below ``node``."""
     level = [node]
     for _ in range(most + 1):
@@ -114,7 +116,7 @@ def nests_deeper(node: Any, most: int) -> bool:
     return True
 
 
-def placed(node: Any, kinds: AbstractSet[type]) -> Iterator[tuple[Any, int]]:
+def placed(node: object, kinds: AbstractSet[type]) -> Iterator[tuple[Any, int]]:
     """Yield what is of one of ``kinds`` at or below ``node``, in no order, each with the depth of the query that it belongs to.
 
     0: ``node``, or a query that is in none below it; -1: none, where ``node`` is an expression. ``kinds`` are classes, not bases of them, and no queries.
@@ -144,6 +146,6 @@ def ranges_of(query: QueryExpr) -> list[Range]:
     return [node for node in walk(query) if isinstance(node, Range)]
 
 
-def queries_of(node: Any) -> Iterator[QueryBase]:
+def queries_of(node: object) -> Iterator[QueryBase]:
     """Yield all queries below ``node``, itself included."""
     return (item for item in walk(node) if isinstance(item, QueryBase))

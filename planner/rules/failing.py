@@ -51,7 +51,7 @@ def failure(tree: Any) -> SqlError | None:
     return SqlError(error.sqlstate, error.message, detail=error.detail, hint=error.hint, where=error.where)
 
 
-def _failure(node: Any, named: frozenset[str] | None) -> DataError | None:
+def _failure(node: object, named: frozenset[str] | None) -> DataError | None:
     """``named``: the WITH items that the outermost query around names anywhere; None: there is no query around."""
     if isinstance(node, Var | Const | Param):
         return None
@@ -77,7 +77,7 @@ def _failure(node: Any, named: frozenset[str] | None) -> DataError | None:
     return error_of(node)
 
 
-def _without_selected(node: Any) -> Any:
+def _without_selected(node: object) -> Any:
     """Return a node whose EXISTS ask for rows alone."""
     if isinstance(node, SubLink) and node.kind is SubLinkKind.EXISTS:
         node = replace(node, query=rows_alone(node.query))
@@ -88,7 +88,7 @@ def _named(query: Any) -> frozenset[str]:
     """Return the WITH items of a query, at any depth, that it or an item which it names names."""
     of_item: defaultdict[str, set[str]] = defaultdict(set)
 
-    def look(node: Any, into: set[str]) -> None:
+    def look(node: object, into: set[str]) -> None:
         if isinstance(node, CteRange):
             into.add(node.name)
         if isinstance(node, Cte):

@@ -63,7 +63,7 @@ def fold_and_tell(node: _T) -> tuple[_T, bool]:
     return folded, Met.errors != before
 
 
-def error_of(node: Any) -> DataError | None:
+def error_of(node: object) -> DataError | None:
     """Return the error of a call of constants that was left because it raises; None for all other nodes."""
     if isinstance(node, FuncExpr | OpExpr):
         constants = [arg for arg in node.args if isinstance(arg, Const)]
@@ -119,13 +119,13 @@ def _told_apart(query: Select) -> Select:
     )
 
 
-def _relabeled(keys: Sequence[Expr], node: Any) -> Any:
+def _relabeled(keys: Sequence[Expr], node: object) -> Any:
     if isinstance(node, Expr) and node in keys:
         return RelabelType(type=node.type, arg=node, span=node.span)
     return replace_children(node, partial(_relabeled, keys))
 
 
-def is_conversion(node: Any) -> bool:
+def is_conversion(node: object) -> bool:
     """Tell whether a literal is converted so: read without regard to a typmod, then cast, or cut and rounded to the typmod.
 
     Not a cast to a kind of interval, which says how its literal is read ('3' is three days to ``interval day``).
@@ -137,7 +137,7 @@ def is_conversion(node: Any) -> bool:
     )
 
 
-def fold_node(node: Any) -> Any:
+def fold_node(node: object) -> Any:
     """Return a node whose arguments are folded already as a constant if it is one, else as it is."""
     if isinstance(node, FuncExpr | OpExpr):
         constants = [arg for arg in node.args if isinstance(arg, Const)]
@@ -192,7 +192,7 @@ def _field(node: FieldSelect) -> Expr:
     return node
 
 
-def _raises(node: Any) -> bool:
+def _raises(node: object) -> bool:
     """Tell whether a folded expression has constant calls left, which raise when they are computed."""
     for part in walk(node):
         if isinstance(part, FuncExpr | OpExpr) and all(isinstance(arg, Const) for arg in part.args):

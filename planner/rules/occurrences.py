@@ -49,7 +49,7 @@ def _walk_own(query: Select) -> Iterator[Any]:
         yield from walk(query.having)
 
 
-def _computed_once(node: Any) -> bool:
+def _computed_once(node: object) -> bool:
     return isinstance(node, Aggregate | WindowFunc) or (isinstance(node, FuncExpr) and node.returns_set)
 
 

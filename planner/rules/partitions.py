@@ -315,7 +315,7 @@ def _guard_of(guard: Select | None, parent: RelationDef, leaf: RelationDef) -> S
     return replace(guard, ranges=(_range_of(leaf, read),), where=where)
 
 
-def _of_leaf(node: Any, depth: int, parent: RelationDef, attnums: Mapping[int, int]) -> Any:
+def _of_leaf(node: object, depth: int, parent: RelationDef, attnums: Mapping[int, int]) -> Any:
     """Return a condition on rows of a partitioned table, ``depth`` levels out, as one on those of a partition."""
     if isinstance(node, Var):
         if node.level != depth or node.range or node.attnum < 0:
@@ -330,7 +330,7 @@ def _of_leaf(node: Any, depth: int, parent: RelationDef, attnums: Mapping[int, i
     return replace_children(node, lambda child: _of_leaf(child, inside, parent, attnums))
 
 
-def _over(node: Any, index: int, attnums: Mapping[int, int]) -> Any:
+def _over(node: object, index: int, attnums: Mapping[int, int]) -> Any:
     """Return a condition on range ``index`` as one on range 0 of a partition."""
     if isinstance(node, Var):
         return replace(node, range=0, attnum=attnums[node.attnum]) if node.range == index else node
@@ -342,7 +342,7 @@ def _remapped(query: Select, index: int, new: Callable[[int], int]) -> Select:
     return replace_children(query, lambda child: _renumbered(child, 0, index, new))
 
 
-def _renumbered(node: Any, depth: int, index: int, new: Callable[[int], int]) -> Any:
+def _renumbered(node: object, depth: int, index: int, new: Callable[[int], int]) -> Any:
     if isinstance(node, Var):
         if node.range == index and node.level == depth and new(node.attnum) != node.attnum:
             return replace(node, attnum=new(node.attnum))

@@ -60,7 +60,7 @@ _POPULATE = frozenset(
 """They make values of their first argument's type, so they are told of a domain (``planner.functions.json.records``)."""
 
 
-def _plain(node: Any) -> Any:
+def _plain(node: object) -> Any:
     if isinstance(node, FuncExpr) and node.proc == _TYPEOF and names_domain(node.args[0].type.oid):
         return _known_type(node)
     if isinstance(node, FuncExpr) and node.proc in _POPULATE and is_domain(node.type.oid):

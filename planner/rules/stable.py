@@ -92,16 +92,16 @@ def extract_stable(node: _T, params: int) -> tuple[_T, tuple[Expr, ...]]:
     return taken.visit(node, False), tuple(taken.found)
 
 
-def changes_settings(node: Any) -> bool:
+def changes_settings(node: object) -> bool:
     """Tell whether a statement changes settings as it runs: then its stable values have to be evaluated in their turn."""
     return any(isinstance(item, FuncExpr) and item.proc == _SET_CONFIG for item in walk(node))
 
 
-def _may_change_settings(node: Any) -> bool:
+def _may_change_settings(node: object) -> bool:
     return isinstance(node, SqlCall) and node.stays and node.volatility == "v"
 
 
-def is_immutable(node: Any) -> bool:
+def is_immutable(node: object) -> bool:
     """Tell whether an expression over a row always gives the same for the same row: it calls nothing stable or volatile."""
     return all(computes_immutably(item) for item in walk(node))
 
@@ -171,7 +171,7 @@ class _Extraction:
             self.kinds[id(expr)] = known
         return known
 
-    def visit(self, node: Any, guarded: bool) -> Any:
+    def visit(self, node: object, guarded: bool) -> Any:
         if isinstance(node, Var | Const | Param) or (self.in_turn and isinstance(node, Target | Values)):
             return node
         if isinstance(node, FunctionRange):

@@ -60,7 +60,7 @@ def without_unread(query: QueryExpr) -> QueryExpr:
     return pruned
 
 
-def _visit(node: Any, levels: list[_Level]) -> Any:
+def _visit(node: object, levels: list[_Level]) -> Any:
     """Return ``node`` without what is not read, and note in ``levels`` (innermost last) what it reads."""
     if isinstance(node, Var):
         if node.range >= 0 and node.level < len(levels):

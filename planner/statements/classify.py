@@ -40,12 +40,12 @@ from planner.types import SqlType
 _VOLATILE = "v"
 
 
-def is_volatile(node: Any) -> bool:
+def is_volatile(node: object) -> bool:
     """Tell whether an expression, query or statement calls a volatile function."""
     return any(_proc_volatility(item) == _VOLATILE for item in walk(node))
 
 
-def _proc_volatility(node: Any) -> str:
+def _proc_volatility(node: object) -> str:
     if isinstance(node, SqlCall):
         return _VOLATILE if node.stays else "i"  # one that stays is run for each row
     if isinstance(node, FuncExpr | OpExpr | ScalarArrayOp):

@@ -43,7 +43,7 @@ def computed_in_turn(statement: Insert | Update | Delete) -> bool:
     return any(map(_is_volatile, nodes)) and not any(isinstance(node, SubLink) for node in nodes)
 
 
-def _is_volatile(node: Any) -> bool:
+def _is_volatile(node: object) -> bool:
     return isinstance(node, SqlCall) and node.stays and node.volatility == "v"
 
 

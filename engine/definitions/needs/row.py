@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class RowNeeds(Needs):
     """What a query or a change needs of a role."""
 
-    def query(self, node: Any, role: RoleDef, skip: q.Range | None = None, *, reach: bool = True) -> None:
+    def query(self, node: object, role: RoleDef, skip: q.Range | None = None, *, reach: bool = True) -> None:
         """Check everything that a tree reads, as ``role``; inside a view its owner's rights count (``planner.bind.stored.readers``).
 
         ``skip``: is checked elsewhere, but for what a view reads, or a policy. ``reach``: USAGE of schemas, too, which what a view or a
@@ -170,7 +170,7 @@ def _sampling_of_parts(item: Any) -> Iterable[Any]:
     return () if first is None else _sampling(first)
 
 
-def _nothing(node: Any) -> Iterable[Any]:
+def _nothing(node: object) -> Iterable[Any]:
     """What is below a node that has been looked at with all that is in it."""
     return ()
 
@@ -251,7 +251,7 @@ class _Reading:
                 needs.lock(oid, needs.reader(marked, self._role))
         return children
 
-    def below(self, node: Any) -> _Below:
+    def below(self, node: object) -> _Below:
         """What is in it asks, if anything does."""
         return children
 

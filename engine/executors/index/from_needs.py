@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Any
 
 from engine.catalog.relations.sources import keyed_columns
 from engine.executors.expressions import has_sublink, is_volatile, ranges_used, returns_set
@@ -116,7 +115,7 @@ def implied_by_or(conjunct: Expr, number: int) -> Expr | None:
     return arms[0] if len(arms) == 1 else BoolExpr(type=conjunct.type, kind="or", args=tuple(arms))
 
 
-def columns_named(node: Any, number: int, depth: int = 0) -> set[int]:
+def columns_named(node: object, number: int, depth: int = 0) -> set[int]:
     """Return the columns of a range that an expression names, be it from within its sub-selects."""
     if isinstance(node, Var):
         return {node.attnum} if node.level == depth and node.range == number else set()

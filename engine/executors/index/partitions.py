@@ -233,7 +233,7 @@ def _again(node: Node, leaf: Leaf, table: RelationDef, other: RelationDef, parts
 # --- keys from the rows joined so far ------------------------------------------------------------------
 
 
-def _inside(node: Any, index: int, arm: Select) -> Any:
+def _inside(node: object, index: int, arm: Select) -> Any:
     """Return a condition without sub-selects on range ``index`` and others as one inside a part, which these are around."""
     if isinstance(node, Var):
         if node.range == index and not node.level:

@@ -34,7 +34,7 @@ from planner.query.walk import children, walk
 from planner.types import SqlType
 
 
-def _movable(node: Any, range_: int) -> bool:
+def _movable(node: object, range_: int) -> bool:
     """Tell whether a condition looks at the columns of one range, and at nothing else outside of itself."""
     if isinstance(node, Var):
         return node.level == 0 and node.range == range_ and node.attnum > 0
@@ -45,7 +45,7 @@ def _movable(node: Any, range_: int) -> bool:
     return all(_movable(child, range_) for child in children(node))
 
 
-def _moved(node: Any, values: Sequence[Expr]) -> Any:
+def _moved(node: object, values: Sequence[Expr]) -> Any:
     """Return a condition over the values that a sub-select's columns are."""
     if isinstance(node, Var):
         return values[node.attnum - 1]
@@ -54,7 +54,7 @@ def _moved(node: Any, values: Sequence[Expr]) -> Any:
     return replace_children(node, lambda child: _moved(child, values))
 
 
-def _used(node: Any) -> set[int]:
+def _used(node: object) -> set[int]:
     if isinstance(node, Var):
         return {node.attnum}
     inside = node.lefts if isinstance(node, SubLink) else children(node)

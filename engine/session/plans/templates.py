@@ -282,7 +282,7 @@ class _Filling:
     def __init__(self, values: tuple[Any, ...]) -> None:
         self._values = values
 
-    def fill(self, node: Any) -> Any:
+    def fill(self, node: object) -> Any:
         """Return a node with ``values``; the parameters behind them count from one."""
         if isinstance(node, Param):
             values = self._values

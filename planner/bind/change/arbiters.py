@@ -115,7 +115,7 @@ def decided(clause: OnConflict, relation: RelationDef, catalog: Catalog, params:
     return replace(clause, arbiters=_complete(candidates, relation, catalog, where), arbiter_where=())
 
 
-def _known(params: Sequence[Any], node: Any) -> Any:
+def _known(params: Sequence[Any], node: object) -> Any:
     """Return a node with the parameters' values."""
     if isinstance(node, Param) and node.number <= len(params):
         return Const(type=node.type, value=params[node.number - 1], span=node.span)

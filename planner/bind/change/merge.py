@@ -151,7 +151,7 @@ class _Extras:
     def __init__(self) -> None:
         self.found: list[Expr] = []
 
-    def moved(self, node: Any, depth: int) -> Any:
+    def moved(self, node: object, depth: int) -> Any:
         """Return ``node``, ``depth`` query levels inside an action, with Vars of range 1 for what was taken out."""
         if isinstance(node, Var):
             if node.range < 0 or node.level != depth or (node.range == 0 and node.attnum > 0):
@@ -168,7 +168,7 @@ class _Extras:
         return Var(type=expr.type, range=1, attnum=self.found.index(expr) + 1, span=expr.span)
 
 
-def _names_outer_cte(node: Any, depth: int) -> bool:
+def _names_outer_cte(node: object, depth: int) -> bool:
     """Tell whether a query reads a WITH item of the statement around it; ``depth``: query levels entered."""
     if isinstance(node, CteRange):
         return node.level >= depth

@@ -45,7 +45,7 @@ class _Split:
         self._final = final
         self.extras: list[Expr] = []
 
-    def moved(self, node: Any) -> Any:
+    def moved(self, node: object) -> Any:
         """Return a node with Vars in place of the extras."""
         if isinstance(node, Var) and node.level == 0 and node.range > 0:
             return replace(self._extra(node), name=node.name)
@@ -61,7 +61,7 @@ class _Split:
             self.extras.append(expr)
         return Var(type=expr.type, range=1, attnum=self.extras.index(expr) + 1, span=expr.span)
 
-    def _over_source(self, node: Any, depth: int) -> Any:
+    def _over_source(self, node: object, depth: int) -> Any:
         """Return (a part of) a sub-select with new values put in for assigned columns; raises _StaysError where that cannot be done."""
         if isinstance(node, Var) and node.level == depth and node.range == 0 and self._assigned:
             if node.attnum <= 0 or not self._final:

@@ -307,7 +307,7 @@ def _levels(
     return base
 
 
-def _over_base(node: Any, number: int, inner: Sequence[Expr] | None, depth: int) -> Any:
+def _over_base(node: object, number: int, inner: Sequence[Expr] | None, depth: int) -> Any:
     """Return an expression over range ``number`` as one over range 0 of the base table; ``inner``: the view below's columns."""
     if isinstance(node, Var) and node.level == depth and node.range == number:
         if inner is None:

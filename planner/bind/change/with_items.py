@@ -28,19 +28,19 @@ _CARRIERS = (*QUERIES, ast.Insert, ast.Update, ast.Delete, ast.Merge)
 _CHANGES = (ast.Insert, ast.Update, ast.Delete)
 
 
-def modifies(node: Any) -> TypeGuard[ast.Select]:
+def modifies(node: object) -> TypeGuard[ast.Select]:
     """Tell whether a statement has an item in its WITH that changes data."""
     if not isinstance(node, _CARRIERS) or node.with_ is None:
         return False
     return any(isinstance(item.query, _CHANGES) for item in node.with_.ctes)
 
 
-def runs_in_parts(node: Any) -> bool:
+def runs_in_parts(node: object) -> bool:
     """Tell whether a statement has to run in parts: its WITH changes data, or its own changes read from it."""
     return modifies(node) or bool(read_by_changes(node))
 
 
-def read_by_changes(node: Any) -> set[str]:
+def read_by_changes(node: object) -> set[str]:
     """Return the WITH items that ON CONFLICT and RETURNING of an INSERT name: its source cannot hand them over."""
     if not isinstance(node, ast.Insert) or node.with_ is None:
         return set()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from pgwire.give_way import give_way, paced
 from planner import ast
@@ -181,7 +181,7 @@ def relations_named(query: QueryExpr | Expr) -> frozenset[int]:
     return frozenset(found)
 
 
-def _add_named(found: set[int], node: Any) -> None:
+def _add_named(found: set[int], node: object) -> None:
     if isinstance(node, RelationRange):
         found.add(node.oid)
     elif isinstance(node, SubqueryRange) and node.view is not None:

@@ -218,7 +218,7 @@ def _input(number: int, oid: int) -> Var:
     return Var(type=SqlType(oid), range=STEP_INPUT, attnum=number)
 
 
-def is_own(node: Any) -> bool:
+def is_own(node: object) -> bool:
     """Tell whether a node is a call of a user's aggregate that is not yet as it is run."""
     return (
         isinstance(node, Aggregate | WindowFunc)

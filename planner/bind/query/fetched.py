@@ -50,7 +50,7 @@ def as_asked(query: QueryExpr) -> QueryExpr:
     return _told(query, "asked")
 
 
-def may_do_something(node: Any) -> bool:
+def may_do_something(node: object) -> bool:
     """Tell whether a function is called that is volatile, be it one that may be inlined yet."""
     return is_volatile(node) or any(isinstance(one, SqlCall) and one.volatility == "v" for one in walk(node))
 
@@ -91,7 +91,7 @@ def _expressions(query: Select) -> list[Any]:
     return [*(target.expr for target in query.targets), query.where, *query.from_, *query.windows]
 
 
-def _computes(node: Any) -> bool:
+def _computes(node: object) -> bool:
     """Tell whether something is computed that may fail, or be noticed."""
     if isinstance(node, OpExpr):
         proc = facts().procs.get(node.proc)

@@ -63,7 +63,7 @@ class GroupCheck:
         checked: Expr = self._visit(expr, 0)
         return checked
 
-    def _visit(self, node: Any, depth: int) -> Any:
+    def _visit(self, node: object, depth: int) -> Any:
         if isinstance(node, Const | Param):
             return node
         if isinstance(node, Var):

@@ -273,7 +273,7 @@ def _strict_ranges(expr: Expr) -> set[int]:
 # --- what a statement locks ---------------------------------------------------------------------------
 
 
-def locking_selects(node: Any) -> Iterator[Select]:
+def locking_selects(node: object) -> Iterator[Select]:
     """Yield the SELECTs below ``node`` that lock rows, outer ones first."""
     stack = [node]
     while stack:
@@ -283,12 +283,12 @@ def locking_selects(node: Any) -> Iterator[Select]:
         stack.extend(reversed(children(current)))
 
 
-def never_waits(node: Any) -> bool:
+def never_waits(node: object) -> bool:
     """Tell whether a statement is not to wait for the rows that it locks."""
     return any(mark.wait == "nowait" for select in locking_selects(node) for mark in select.row_marks)
 
 
-def statement_name(node: Any) -> str | None:
+def statement_name(node: object) -> str | None:
     """Return what errors call a statement that locks rows (SELECT FOR UPDATE), None if it locks none."""
     for select in locking_selects(node):
         return f"SELECT {clause_name(select.row_marks[0].strength)}"

@@ -90,7 +90,7 @@ def _is_secured(context: BindContext, oid: int) -> bool:
     return relation is not None and relation.row_security
 
 
-def secured_table(node: Any, catalog: Catalog, security: RowSecurity) -> RelationDef | None:
+def secured_table(node: object, catalog: Catalog, security: RowSecurity) -> RelationDef | None:
     """Return a table that a SUBSCRIBE reads and whose policies count, None where there is none.
 
     They count for whoever reads it, the owner of the view that it stands in or the user; and, where such an owner is exempt, for the user
@@ -151,7 +151,7 @@ class _Securing:
 
     # -- statements --------------------------------------------------------------------------------
 
-    def statement(self, node: Any) -> Any:
+    def statement(self, node: object) -> Any:
         match node:
             case st.Copy() if node.query is None and node.table:
                 return self._copy(node)
@@ -180,12 +180,12 @@ class _Securing:
             )
         return replace(node, query=self.visit(table_query(relation, node.attnums)))
 
-    def _refuse_subscription(self, node: Any) -> None:
+    def _refuse_subscription(self, node: object) -> None:
         found = secured_table(node, self.context.catalog, self.security)
         if found is not None:
             raise not_supported(f'SUBSCRIBE of table "{found.name}", which has row-level security')
 
-    def _as(self, role: RoleDef, node: Any) -> Any:
+    def _as(self, role: RoleDef, node: object) -> Any:
         before, self.role = self.role, role
         try:
             return self.visit(node)
@@ -194,7 +194,7 @@ class _Securing:
 
     # -- trees -------------------------------------------------------------------------------------
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: object) -> Any:
         """Return a node with what it reads guarded."""
         match node:
             case Const() | Param() | Var():

@@ -244,7 +244,7 @@ def bind_default(context: BindContext, node: ast.Expression, column: str, type_:
     return coerce_default(expr, column, type_, context.env)
 
 
-def _constant_texts(node: Any) -> Any:
+def _constant_texts(node: object) -> Any:
     """Return a tree in which constant numbers that become texts have done so: they print alike under all settings."""
     node = replace_children(node, _constant_texts)
     if isinstance(node, CoerceViaIO) and isinstance(node.arg, Const) and node.arg.type.oid in _NUMBERS:
@@ -257,7 +257,7 @@ def _constant_texts(node: Any) -> Any:
 _NUMBERS = frozenset((INT2, INT4, INT8, NUMERIC))
 
 
-def with_oids(context: BindContext, node: Any) -> Any:
+def with_oids(context: BindContext, node: object) -> Any:
     """Return a tree in which ``'name'::regclass``, or another type of names, is what it names now, whatever that is called later.
 
     Raises SqlError 42P01, 42704 and so on where there is none of that name, 0A000 for a role, on which nothing can be kept to depend.
@@ -344,7 +344,7 @@ def column_default(
     return made
 
 
-def _of_identity(node: Any) -> Any:
+def _of_identity(node: object) -> Any:
     """Return the default of an identity column: whoever may store the row may draw its value (``SequenceSystem.next``)."""
     if isinstance(node, Const) and node.type.oid == REGCLASS and isinstance(node.value, int):
         return replace(node, value=-node.value)

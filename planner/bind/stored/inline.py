@@ -84,7 +84,7 @@ MAX_INLINED: Final = 1000
 _LONG: Final = 12  # nodes: a longer argument that is used more than once is evaluated once, beside the body
 
 
-def inline_calls(context: BindContext, node: Any) -> Any:
+def inline_calls(context: BindContext, node: object) -> Any:
     """Return a query or statement with the bodies of users' functions in the place of their calls.
 
     Raises SqlError 0A000 (what cannot be inlined), 54001 (calls without end), 42P13 (a body that no longer fits its function).
@@ -106,7 +106,7 @@ class Inliner:
         self.count = 0
         self.once = False  # what is visited is evaluated once: it stands in a SELECT without FROM
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: object) -> Any:
         """Return a node with calls in it replaced."""
         if isinstance(node, Const | Param | Var):
             return node
@@ -143,7 +143,7 @@ class Inliner:
             made = self._kept_step(call)
         return made
 
-    def _kept_step(self, node: Any) -> Any:
+    def _kept_step(self, node: object) -> Any:
         if isinstance(node, SqlCall):
             self._note_call(self._function(node), node)
             return self._kept(node, None)
@@ -439,7 +439,7 @@ def _reads_tables(query: QueryExpr) -> bool:
     return any(isinstance(item, RelationRange) for item in walk(query))
 
 
-def _with_columns(node: Any, call: SqlCall, whole: Expr, column: Callable[[int], Expr]) -> Any:
+def _with_columns(node: object, call: SqlCall, whole: Expr, column: Callable[[int], Expr]) -> Any:
     """Return a node with ``whole`` in place of a call, and ``column`` of its field's number in place of a field; sub-selects stay."""
     if isinstance(node, FieldSelect) and node.arg == call:
         return column(node.index)
@@ -470,7 +470,7 @@ def _null_tests(args: Sequence[Expr]) -> tuple[Expr, ...] | None:
     return tuple(tests)
 
 
-def substituted(node: Any, args: Sequence[Expr], depth: int = 0) -> Any:
+def substituted(node: object, args: Sequence[Expr], depth: int = 0) -> Any:
     """Return a body with the arguments in the place of ``$n``; ``depth``: query levels around it since the call."""
     if isinstance(node, Param):
         if not 1 <= node.number <= len(args):

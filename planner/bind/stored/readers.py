@@ -46,7 +46,7 @@ def as_view(node: _Node, view: int) -> _Node:
     return made
 
 
-def _marked(node: Any, **marks: Any) -> Any:
+def _marked(node: object, **marks: Any) -> Any:
     if isinstance(node, RelationRange) and node.sample is not None:
         node = replace(node, sample=_marked(node.sample, **marks))
     if isinstance(node, RelationRange) or (isinstance(node, SubqueryRange) and node.view is not None):

@@ -33,7 +33,7 @@ from planner.query.rewrite import replace_children
 from planner.types.domains import base_oid
 
 
-def renamed(node: Any, catalog: Catalog) -> Any:
+def renamed(node: object, catalog: Catalog) -> Any:
     """Give relations, their columns and the fields of composite values the names that ``catalog`` has for oids and numbers.
 
     FROM items that call functions keep the names of their columns, with which they are printed; which there are may have changed.

@@ -31,7 +31,7 @@ from planner.query.walk import walk
 from planner.statements.classify import is_volatile
 
 
-def restricted_calls(node: Any) -> set[int]:
+def restricted_calls(node: object) -> set[int]:
     """Return the built-in functions that a tree calls and not everybody may call, by oid (``planner.catalog.rights``)."""
     restricted = restricted_functions()
     return {item.proc for item in walk(node) if isinstance(item, FuncExpr) and item.proc in restricted}
@@ -104,7 +104,7 @@ def _has_sub_select(body: Select) -> bool:
 class _Expressions(Inliner):
     """Puts bodies in the place of calls where the result is an expression again."""
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: object) -> Any:
         if isinstance(node, SubLink):
             raise self._refused("a sub-select")
         return super().visit(node)

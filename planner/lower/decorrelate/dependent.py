@@ -102,7 +102,7 @@ def _compact(select: q.Select) -> q.Select:
     """Return a query without the ranges that its FROM does not have."""
     places = {old: new for new, old in enumerate(sorted(frozenset().union(*map(ranges_in, select.from_))))}
 
-    def change(node: Any, depth: int) -> Any:
+    def change(node: object, depth: int) -> Any:
         if isinstance(node, q.Var) and node.level == depth and node.range >= 0:
             return replace(node, range=places[node.range])
         return replace(node, range=places[node.range]) if isinstance(node, q.RangeRef) and not depth else None
@@ -120,7 +120,7 @@ def _is_one_value(type_: SqlType) -> bool:
     return type_.oid in _SAME or (type_.oid == f.BPCHAR and type_.typmod >= 4)
 
 
-def is_volatile(node: Any) -> bool:
+def is_volatile(node: object) -> bool:
     """Return whether a node calls what may answer otherwise each time, or makes rows in a select list."""
     if not isinstance(node, q.FuncExpr | q.OpExpr):
         return False
@@ -138,14 +138,14 @@ def below(query: q.Select) -> q.Select:
     return replace_children(query, lambda child: _further_in(child, 0))
 
 
-def _further_in(node: Any, depth: int) -> Any:
+def _further_in(node: object, depth: int) -> Any:
     if isinstance(node, q.CteRange):
         return replace(node, level=node.level + 1) if node.level >= depth else node
     inner = depth + isinstance(node, q.QueryBase)
     return replace_children(node, lambda child: _further_in(child, inner))
 
 
-def map_at(node: Any, depth: int, change: Callable[[Any, int], Any]) -> Any:
+def map_at(node: object, depth: int, change: Callable[[Any, int], Any]) -> Any:
     """Return a tree with ``change(node, query levels entered)`` in place of what it does not return None for."""
     found = change(node, depth)
     if found is not None:
@@ -198,7 +198,7 @@ class _Attaching:
         keys = self.domain.columns(0)
         return any(self._own(node, keys) is not node for node in nodes)
 
-    def _own(self, node: Any, keys: Sequence[q.Expr]) -> Any:
+    def _own(self, node: object, keys: Sequence[q.Expr]) -> Any:
         """Return a node of this query with the domain's columns for what they hold."""
 
         def change(item: Any, level: int) -> Any:
@@ -256,7 +256,7 @@ class _Attaching:
             if current.recursive:
                 raise Unsuited
 
-            def inlined(node: Any, depth: int, cte: q.Cte = current) -> Any:
+            def inlined(node: object, depth: int, cte: q.Cte = current) -> Any:
                 if not isinstance(node, q.CteRange) or node.level != depth or node.name != cte.name:
                     return None
                 body = shift_query(cte.query, depth)
@@ -306,7 +306,7 @@ class _Attaching:
         here, there = 0, 1
         place = keys[0].range
 
-        def outer(node: Any, depth: int) -> Any:
+        def outer(node: object, depth: int) -> Any:
             if isinstance(node, q.Aggregate) and node.level == depth:
                 own = shift_levels(node, -depth)
                 assert isinstance(own, q.Aggregate)
@@ -448,7 +448,7 @@ def _selects(values: q.Values) -> q.QueryExpr:
 def _regrouped(select: q.Select, shift: int) -> q.Select:
     """Return a query with ``shift`` keys more at the start of GROUP BY."""
 
-    def change(node: Any, depth: int) -> Any:
+    def change(node: object, depth: int) -> Any:
         if isinstance(node, q.GroupingFunc) and depth == 0:
             return replace(node, indexes=tuple(n + shift for n in node.indexes))
         return node if isinstance(node, q.QueryBase) else None
@@ -466,7 +466,7 @@ def _without_empty_sets(select: q.Select) -> q.QueryExpr:
         raise Unsuited
     nulls = {expr: q.Const(type=expr.type, value=None) for expr in select.group}
 
-    def change(node: Any, depth: int) -> Any:
+    def change(node: object, depth: int) -> Any:
         if isinstance(node, q.Aggregate) and node.level == depth:
             return node
         if isinstance(node, q.GroupingFunc) and not depth:

@@ -44,7 +44,7 @@ class Grafting:
             return self._is_read(self.ranges[item.range])
         return self._is_read(item.on) or self.reads(item.left) or self.reads(item.right)
 
-    def _is_read(self, node: Any) -> bool:
+    def _is_read(self, node: object) -> bool:
         return node is not None and self._own(node, self.keys(0)) is not node
 
     # -- without a copy ------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ def hoisted(query: q.QueryExpr) -> q.QueryExpr:
     return made if not moved else replace(made, ctes=(*moved, *made.ctes))
 
 
-def _change(node: Any, entered: int, names: tuple[dict[str, str], ...], moved: list[q.Cte]) -> Any:
+def _change(node: object, entered: int, names: tuple[dict[str, str], ...], moved: list[q.Cte]) -> Any:
     """Return a node without the items that ``moved`` gets.
 
     ``entered``: queries around the node where it will be; ``names``: new ones, by the queries around it where it is.
@@ -52,7 +52,7 @@ def _is_closed(query: q.QueryExpr, names: tuple[dict[str, str], ...]) -> bool:
     return free_levels(query) == ([], []) and _reads_moved(query, 0, names)
 
 
-def _reads_moved(node: Any, inside: int, names: tuple[dict[str, str], ...]) -> bool:
+def _reads_moved(node: object, inside: int, names: tuple[dict[str, str], ...]) -> bool:
     """Return whether the WITH items that a node reads from around its ``inside`` innermost queries are all moved."""
     if isinstance(node, q.CteRange) and node.level >= inside:
         out = node.level - inside

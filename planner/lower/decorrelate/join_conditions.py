@@ -13,7 +13,6 @@ become EXISTS first.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from planner import query as q
 from planner.lower.decorrelate.dependent import (
@@ -60,7 +59,7 @@ def _has_link(item: q.FromItem) -> bool:
     )
 
 
-def _links(node: Any) -> list[q.SubLink]:
+def _links(node: object) -> list[q.SubLink]:
     """Return the correlated sub-selects of an expression."""
     if node is None or isinstance(node, q.QueryBase):
         return []

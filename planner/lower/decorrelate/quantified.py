@@ -23,7 +23,7 @@ _NULL = q.Const(type=BOOL, value=None)
 _FOUND = (q.Target(expr=q.Const(type=BOOL, value=True), name="found"),)
 
 
-def written_as_exists(node: Any, *, every: bool) -> Any:
+def written_as_exists(node: object, *, every: bool) -> Any:
     """Return a tree with EXISTS for comparisons with ANY and ALL, but for plain IN; ``every``: not only of those that read a query around their own."""
     if isinstance(node, q.Select) and node.where is not None:
         found = [
@@ -35,7 +35,7 @@ def written_as_exists(node: Any, *, every: bool) -> Any:
     return replace_children(node, lambda child: written_as_exists(child, every=every))
 
 
-def _is_meant(node: Any, every: bool) -> TypeGuard[q.SubLink]:
+def _is_meant(node: object, every: bool) -> TypeGuard[q.SubLink]:
     return (
         isinstance(node, q.SubLink)
         and node.kind in (q.SubLinkKind.ANY, q.SubLinkKind.ALL)
@@ -45,7 +45,7 @@ def _is_meant(node: Any, every: bool) -> TypeGuard[q.SubLink]:
     )
 
 
-def _reads_outside(node: Any, depth: int) -> bool:
+def _reads_outside(node: object, depth: int) -> bool:
     """Return whether something reads a query ``depth`` levels out or further."""
     if isinstance(node, q.Var | q.Aggregate) and node.level >= depth > 0 and getattr(node, "range", 0) >= 0:
         return True
@@ -106,7 +106,7 @@ def _is_plain(select: q.Select) -> bool:
 def _test(link: q.SubLink, columns: Sequence[q.Expr]) -> q.Expr:
     """Return the comparison with a row of the sub-select, whose columns are those of a query inside."""
 
-    def filled(node: Any, depth: int) -> Any:
+    def filled(node: object, depth: int) -> Any:
         if isinstance(node, q.Var) and node.range == -1:
             return shift_levels(columns[node.attnum - 1], depth)
         return None

@@ -75,7 +75,7 @@ def remaining(query: q.QueryExpr, engine: Correlations) -> str:
     return ""
 
 
-def _unnested(node: Any, engine: Correlations) -> Any:
+def _unnested(node: object, engine: Correlations) -> Any:
     if isinstance(node, q.Select):
         node = _select(node, engine)
     return replace_children(node, lambda child: _unnested(child, engine))
@@ -123,7 +123,7 @@ def values_of(query: q.QueryExpr) -> dict[q.Expr, None]:
     return found
 
 
-def _read_outside(node: Any, depth: int, found: dict[q.Expr, None]) -> None:
+def _read_outside(node: object, depth: int, found: dict[q.Expr, None]) -> None:
     if isinstance(node, q.Var | q.Aggregate) and node.level >= depth and getattr(node, "range", 0) >= 0:
         if node.level > depth:
             raise Unsuited
@@ -161,7 +161,7 @@ def _of_rows(select: q.Select) -> Iterator[Guarded]:
 def _of_groups(select: q.Select) -> Iterator[Guarded]:
     known = set(select.group)
 
-    def outside(node: Any) -> Iterator[Guarded]:
+    def outside(node: object) -> Iterator[Guarded]:
         yield from links_in(node, (), lambda n: isinstance(n, q.Aggregate) or n in known)
 
     for node in (*select.targets, *select.windows):
@@ -175,7 +175,7 @@ def _aggregates(select: q.Select) -> Iterator[q.Aggregate]:
         yield from _aggregates_in(node)
 
 
-def _aggregates_in(node: Any) -> Iterator[q.Aggregate]:
+def _aggregates_in(node: object) -> Iterator[q.Aggregate]:
     if isinstance(node, q.Aggregate):
         if node.level == 0:
             yield node
@@ -186,7 +186,7 @@ def _aggregates_in(node: Any) -> Iterator[q.Aggregate]:
 
 
 def links_in(
-    node: Any, guards: tuple[q.Expr, ...] = (), stop: Callable[[Any], bool] = lambda _: False
+    node: object, guards: tuple[q.Expr, ...] = (), stop: Callable[[Any], bool] = lambda _: False
 ) -> Iterator[Guarded]:
     """Yield the sub-selects below a node that belong to its own query level."""
     if node is None or isinstance(node, q.QueryBase) or stop(node):
@@ -264,7 +264,7 @@ def _column(rows: q.SubqueryRange, index: int, attnum: int) -> q.Var:
 
 
 def _with(select: q.Select, link: q.SubLink, made: q.Expr) -> q.Select:
-    def change(node: Any, depth: int) -> Any:
+    def change(node: object, depth: int) -> Any:
         if isinstance(node, q.QueryBase):
             return node
         return made if isinstance(node, q.SubLink) and node == link else None
@@ -295,7 +295,7 @@ def _groups_below(select: q.Select) -> q.Select:
         raise Unsuited
     places: dict[q.Expr, int] = {expr: n for n, expr in enumerate(select.group, 1)}
 
-    def change(node: Any, depth: int) -> Any:
+    def change(node: object, depth: int) -> Any:
         if not isinstance(node, q.Expr):
             return None
         own = None
@@ -361,7 +361,7 @@ def _lateral(select: q.Select, index: int, range_: q.SubqueryRange, engine: Corr
     if q.RangeRef(range=index) in select.from_:
         return replace(select, where=conjunction((*terms(select.where), *equal)))
 
-    def joined_by(node: Any, depth: int) -> Any:
+    def joined_by(node: object, depth: int) -> Any:
         if isinstance(node, q.Join) and not depth and node.right == q.RangeRef(range=index):
             return replace(node, on=conjunction((*terms(node.on), *equal)))
         return None
@@ -384,7 +384,7 @@ def _placed(select: q.Select, position: int) -> q.Select:
     try:
         domain = domain_of(list(places), replace(select, from_=before, where=_terms_over(select, there)))
 
-        def own(node: Any, keys: Sequence[q.Expr]) -> Any:
+        def own(node: object, keys: Sequence[q.Expr]) -> Any:
             def change(part: Any, level: int) -> Any:
                 if not isinstance(part, q.Var) or part.level != level:
                     return None
@@ -405,7 +405,7 @@ def _placed(select: q.Select, position: int) -> q.Select:
     )
 
 
-def _read_at(node: Any, depth: int) -> Iterator[q.Var]:
+def _read_at(node: object, depth: int) -> Iterator[q.Var]:
     """Yield the columns that a range reads of the query in whose FROM it is, as that query's."""
     if isinstance(node, q.Var):
         if node.level == depth and node.range >= 0:

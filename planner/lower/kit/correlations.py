@@ -12,7 +12,7 @@ queries beside PostgreSQL (tests/differential/test_nested.py) are the proof of w
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from planner import query as q
 from planner.facts import facts
@@ -48,13 +48,13 @@ class Correlations(Protocol):
         """Return whether a query has LATERAL items where they are not taken, whatever they are."""
 
 
-def _is_outward(node: Any, depth: int) -> bool:
+def _is_outward(node: object, depth: int) -> bool:
     return (
         isinstance(node, q.Var | q.Aggregate) and node.level >= depth > 0 and getattr(node, "range", 0) >= 0
     )
 
 
-def _is_outer_join(node: Any) -> bool:
+def _is_outer_join(node: object) -> bool:
     return isinstance(node, q.Join) and node.kind is not q.JoinKind.INNER
 
 
@@ -68,7 +68,7 @@ class _Spark:
     def refuses(self, query: q.QueryExpr) -> bool:
         return self._refuses(query, 0, False)
 
-    def _refuses(self, node: Any, depth: int, inside: bool) -> bool:
+    def _refuses(self, node: object, depth: int, inside: bool) -> bool:
         if isinstance(node, q.Var | q.Aggregate) and depth and node.level == depth:
             return inside
         if (
@@ -109,7 +109,7 @@ class _DuckDB:
     def refuses(self, query: q.QueryExpr) -> bool:
         return self._refuses(query, 0, False)
 
-    def _refuses(self, node: Any, depth: int, inside: bool) -> bool:
+    def _refuses(self, node: object, depth: int, inside: bool) -> bool:
         if _is_outward(node, depth):
             return inside
         if isinstance(node, q.QueryBase):

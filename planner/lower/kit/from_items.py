@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from planner import facts as f
 from planner import query as q
@@ -35,7 +35,7 @@ def over(query: q.QueryExpr) -> q.Select:
     return q.Select(columns=query.columns, targets=targets, ranges=(range_,), from_=(q.RangeRef(range=0),))
 
 
-def ranges_of(node: Any, depth: int = 0) -> set[int]:
+def ranges_of(node: object, depth: int = 0) -> set[int]:
     """Return the ranges that something reads of the query in which it stands."""
     if isinstance(node, q.Var):
         return {node.range} if node.level == depth and node.range >= 0 else set()

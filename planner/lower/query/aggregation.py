@@ -180,7 +180,7 @@ class _Collector:
         self.groupings: dict[int, None] = {}
         self.variables: dict[q.Expr, None] = {}
 
-    def visit(self, node: Any, depth: int) -> None:
+    def visit(self, node: object, depth: int) -> None:
         if depth == 0 and isinstance(node, q.Expr) and node in self.group:
             return
         if isinstance(node, q.Aggregate) and node.level == depth:

@@ -100,7 +100,7 @@ def _nulls_of(expr: Any) -> set[q.SubLink]:
     return _nulls_of(expr.arg) if isinstance(expr, _PASSING) else set()
 
 
-def _ranges(node: Any, depth: int = 0) -> frozenset[int]:
+def _ranges(node: object, depth: int = 0) -> frozenset[int]:
     """Return the ranges of the query around that an expression reads, in its sub-selects too."""
     if isinstance(node, q.Var):
         return frozenset((node.range,)) if node.level == depth and node.range >= 0 else frozenset()
@@ -108,7 +108,7 @@ def _ranges(node: Any, depth: int = 0) -> frozenset[int]:
     return frozenset().union(*(_ranges(child, depth) for child in children(node)))
 
 
-def _links(node: Any) -> Iterator[q.SubLink]:
+def _links(node: object) -> Iterator[q.SubLink]:
     """Yield the scalar sub-selects below a node that belong to its own query level."""
     if isinstance(node, q.SubLink) and node.kind is q.SubLinkKind.SCALAR:
         yield node

@@ -84,7 +84,7 @@ def from_index_ends(query: Select, catalog: Catalog) -> Select | None:
     return replace(query, targets=targets, ranges=(), from_=(), where=None, grouped=False)
 
 
-def _put(made: Mapping[Aggregate, SubLink], node: Any) -> Any:
+def _put(made: Mapping[Aggregate, SubLink], node: object) -> Any:
     """Return a node with what was made for each aggregate in its place."""
     return made[node] if isinstance(node, Aggregate) else replace_children(node, partial(_put, made))
 

@@ -107,7 +107,7 @@ class CatalogSource(Source):
         return super().fetch(outer, e)
 
 
-def _looks_beyond(node: Any) -> bool:
+def _looks_beyond(node: object) -> bool:
     """Tell whether a condition may look at more than columns of its relation."""
     if isinstance(node, Var):
         return node.attnum <= 0
