@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from planner.query import Aggregate, Expr, FuncExpr, QueryBase, Select, SortBy, WindowFunc
 from planner.query.rewrite import replace_children
@@ -49,11 +49,11 @@ def _walk_own(query: Select) -> Iterator[Any]:
         yield from walk(query.having)
 
 
-def _computed_once(node: object) -> bool:
+def _computed_once(node: object) -> TypeGuard[Aggregate | WindowFunc | FuncExpr]:
     return isinstance(node, Aggregate | WindowFunc) or (isinstance(node, FuncExpr) and node.returns_set)
 
 
-def _is_volatile(node: Any) -> bool:
+def _is_volatile(node: Aggregate | WindowFunc | FuncExpr) -> bool:
     """Tell whether a call is, by what is written: what a user's aggregate is made of does not count."""
     return is_volatile(node if isinstance(node, FuncExpr) else replace(node, own=None))
 
@@ -65,12 +65,12 @@ class _Numbering:
         self.group = query.group
         self.last = 0
 
-    def visit(self, node: Any, depth: int) -> Any:
+    def visit(self, node: object, depth: int) -> Any:
         """Return ``node`` with its calls numbered; ``depth``: query levels entered."""
         if not depth and isinstance(node, Expr) and node in self.group:
             return node
         inside = depth + 1 if isinstance(node, QueryBase) else depth
-        made = replace_children(node, lambda child: self.visit(child, inside))
+        made: Any = replace_children(node, lambda child: self.visit(child, inside))
         level = node.level if isinstance(node, Aggregate) else 0
         if level == depth and _computed_once(node) and _is_volatile(node):
             self.last += 1

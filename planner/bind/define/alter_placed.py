@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from planner import ast
 from planner import statements as st
@@ -11,6 +11,8 @@ from planner.bind.context import BindContext
 from planner.bind.define import collation, conversions, opclasses, text_search
 from planner.bind.define.placed import creation_schema
 from planner.bind.session.utility import owner_name
+
+Placed: TypeAlias = ast.AlterConversion | ast.AlterCollation | ast.AlterOpclass | ast.AlterTextSearch
 
 
 class Kind(NamedTuple):
@@ -29,7 +31,7 @@ KINDS: Final[Mapping[type, Kind]] = {
 }
 
 
-def bind_alter(context: BindContext, node: Any) -> st.Statement:
+def bind_alter(context: BindContext, node: Placed) -> st.Statement:
     """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42704, 3F000, 42501; 0A000 for PostgreSQL's own and for a temporary schema."""
     kind = KINDS[type(node)]
     found = kind.find(context, node)
