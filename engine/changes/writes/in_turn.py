@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.base.executor import Result
 from engine.base.rows import ReadyRows
-from planner.query import Delete, Insert, QueryBase, Select, SqlCall, SubLink, Update, Values
+from pgwire.give_way import paced
+from planner.query import Const, Delete, Insert, Param, QueryBase, Select, SqlCall, SubLink, Update, Values
 from planner.query.walk import walk
 from txn.base.types import Row
 
@@ -33,14 +34,19 @@ def computed_in_turn(statement: Insert | Update | Delete) -> bool:
     if isinstance(source, Select):
         values += [target.expr for target in source.targets]
     elif isinstance(source, Values):
-        values += [cell for row in source.rows for cell in row if cell is not None]
+        for row in paced(source.rows):
+            values += [cell for cell in row if cell is not None and not isinstance(cell, Const | Param)]
     else:
         return False
     if isinstance(statement, Insert):
         values += [expr for _, expr in statement.defaults]
-    nodes = [node for value in values for node in walk(value)]
-    # A sub-select beside it would see changes that it must not.
-    return any(map(_is_volatile, nodes)) and not any(isinstance(node, SubLink) for node in nodes)
+    volatile = False
+    for value in paced(values):
+        for node in walk(value):
+            if isinstance(node, SubLink):
+                return False  # beside it, it would see changes that it must not
+            volatile = volatile or _is_volatile(node)
+    return volatile
 
 
 def _is_volatile(node: object) -> bool:

@@ -43,5 +43,9 @@ ROWS = (
         setup=(*_SCHEMA, _each("CREATE FUNCTION many.f#(int) RETURNS int LANGUAGE sql RETURN $1"))),
     Row(name="a column of all partitions", sql="ALTER TABLE many.p ADD COLUMN q int; ALTER TABLE many.p DROP COLUMN q", setup=_PARTITIONS, short=100, full=1000),
     Row(name="an index of all partitions", sql="CREATE INDEX ON many.p (s); ALTER TABLE many.p ADD CHECK (id > 0)", setup=_PARTITIONS, short=100, full=1000),
+    Row(name="a long list looked up in the catalog", sql=lambda n: f"SELECT count(*) FROM pg_class WHERE oid IN ({', '.join(map(str, range(n)))})",
+        short=20_000, full=100_000),
+    Row(name="INSERT of many rows of literals", sql=lambda n: f"INSERT INTO many_rows VALUES {', '.join(f'({i}, {i})' for i in range(n))}",
+        setup=("CREATE TEMP TABLE many_rows (a int, b int)",), short=10_000, full=100_000),
     Row(name="all partitions emptied and dropped", sql="TRUNCATE many.p; DROP TABLE many.p", setup=_PARTITIONS, short=300, full=3000),
 )  # fmt: skip

@@ -19,7 +19,7 @@ from engine.executors.index.keyed import KeyTable
 from engine.executors.index.nodes import chunks
 from engine.executors.index.sources import Columns, Source, whole_row
 from engine.executors.index.state import BATCH, Pipe, Rows
-from pgwire.give_way import paced
+from pgwire.give_way import paced, paced_iter
 from planner.evaluate import Env, Layout, compile_expr, compile_filter, flat
 from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, QueryBase, RelationRange, Var
 from planner.query.walk import children
@@ -222,7 +222,8 @@ class VirtualLookup(CatalogSource):
         yield from self.prepare(e)
         find = self.finder(e)
         if self.is_list:
-            found = [row for v in dict.fromkeys(flat(value)) if v is not None for row in find(v)]
+            wanted = paced(list(dict.fromkeys(paced_iter(flat(value)))))
+            found = [row for v in wanted if v is not None for row in find(v)]
         else:
             found = list(find(value))
         if found:
