@@ -195,7 +195,10 @@ class Connection:
         if kind == NO_FRAME:
             return NEED_DATA
         if kind > 255:
-            assert self.startup_message is not None
+            if self.startup_message is None:
+                raise AssertionError(
+                    "a request that is no protocol version has not been read as a startup message"
+                )
             return self.startup_message
         return decode.frontend(kind, self.data, self.start, self.stop, self.read)
 
@@ -304,7 +307,8 @@ class Connection:
         return True
 
     def _no_room(self, length: int) -> RemoteProtocolError:
-        assert self._room is not None
+        if self._room is None:
+            raise AssertionError("there is no room where no limit is set")
         return RemoteProtocolError(
             "out of memory",
             sqlstate="53200",

@@ -173,7 +173,8 @@ class _Minded:
             self._look_after(LOOK_S)
 
     def _look_after(self, pause_s: float) -> None:
-        assert self.loop is not None
+        if self.loop is None:
+            raise AssertionError("values are released before there is an event loop")
         self.pause_s = pause_s
         self.timer = self.loop.call_later(pause_s, self._look)
 

@@ -86,6 +86,7 @@ def _empty(value: str | bytes) -> None:
     size = len(value)
     start = -(-(id(value) + _HEADER) // mmap.PAGESIZE) * mmap.PAGESIZE
     end = (id(value) + size) // mmap.PAGESIZE * mmap.PAGESIZE
-    assert _madvise is not None
+    if _madvise is None:
+        raise AssertionError("pages are emptied where the system has no madvise")
     for at in range(start, end, _AT_ONCE):
         _madvise(at, min(_AT_ONCE, end - at), _DONT_NEED)

@@ -313,7 +313,8 @@ class Server:
         ``hello``: what has been read of the handshake already, where it came without an SSLRequest; the client must have
         named the protocol then (ALPN), so that a handshake meant for another server leads nowhere.
         """
-        assert self.config.tls is not None
+        if self.config.tls is None:
+            raise AssertionError("TLS starts without a certificate")
         plain = transport.get_protocol()
         upgrade = asyncio.get_running_loop().create_task(
             asyncio.get_running_loop().start_tls(

@@ -59,7 +59,8 @@ class Journal:
 def _report(fields: dict[str, object]) -> FileReport:
     """Return a report from what ``add`` wrote."""
     dialect, failures = fields["dialect"], fields["failures"]
-    assert isinstance(failures, list)
+    if not isinstance(failures, list):
+        raise AssertionError(f"failures are kept as {type(failures).__name__}")
     return FileReport(
         **fields  # type: ignore[arg-type]  # its own fields, as JSON has them
         | {

@@ -18,6 +18,7 @@ from planner.base.port import Port
 from tools.floors import FLOORS, floor_of, layers, points_up
 from tools.imports import (
     LOAD,
+    PACKAGES,
     POSTPONED,
     ROOT,
     TYPE,
@@ -158,3 +159,16 @@ def test_what_points_up() -> None:
     assert floor_of("planner.lower.kit.build") == "lower.kit", "the longest name decides"
     with pytest.raises(KeyError):
         floor_of("engine.nobody_knows_it")
+
+
+def test_product_code_has_no_assert_since_python_can_leave_them_out() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for package in (*PACKAGES, "sqllogictest")
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Assert)
+    ]
+    assert found == [], (
+        "an impossible state is raised as AssertionError, with a sentence that says what is impossible"
+    )

@@ -65,7 +65,8 @@ def call_on_strand(function: Callable[..., T], *args: Any) -> T | Awaitable[T]:
         return result
     if type(first) is Failed:
         first.result()
-    assert type(first) is Parked
+    if type(first) is not Parked:
+        raise AssertionError("a first step is neither done nor failed nor parked")
     return LaidAside(first)
 
 
@@ -157,7 +158,8 @@ class OnStrand(Awaitable[T]):
             if type(last) is Failed:
                 result: T = last.result()
                 return result
-            assert type(last) is Done
+            if type(last) is not Done:
+                raise AssertionError("a step that ended neither failed nor is done")
             try:
                 sent = yield last.take()
             except GeneratorExit:
@@ -187,6 +189,7 @@ class LaidAside(Awaitable[T]):
             last = yield from last.taken_up()
         if type(last) is Failed:
             last.result()
-        assert type(last) is Done
+        if type(last) is not Done:
+            raise AssertionError("a step that ended neither failed nor is done")
         result: T = last.take()
         return result

@@ -198,7 +198,8 @@ class KeptRows:
                     yield RowBatch(rows=rows[::-1])
 
     def _loaded(self, chunk: _Chunk) -> RowBatch:
-        assert self._file is not None
+        if self._file is None:
+            raise AssertionError("a chunk was written, and there is no file")
         file = self._file
 
         def read() -> bytes:
@@ -267,7 +268,8 @@ def refused(verb: str, error: OSError) -> SqlError:
 
 
 def _packed(batch: RowBatch | None) -> bytes:
-    assert batch is not None
+    if batch is None:
+        raise AssertionError("a chunk is packed that has no rows in memory")
     if batch.rows is not None:
         return b"R" + pickle.dumps(list(batch.rows), protocol=5)
     sink = pa.BufferOutputStream()

@@ -149,5 +149,6 @@ def sequences_of(items: Iterable[Stored | None]) -> list[RelationDef]:
 
 def generation_of(sequence: RelationDef) -> int:
     """Return which counter a sequence counts with."""
-    assert sequence.sequence is not None
+    if sequence.sequence is None:
+        raise AssertionError(f"relation {sequence.name} is no sequence")
     return sequence.sequence.generation

@@ -50,7 +50,8 @@ class Part:
     @property
     def rows(self) -> Rows:
         """All rows. Nobody changes the list."""
-        assert self._rows is not None
+        if self._rows is None:
+            raise AssertionError("the rows are asked for before they are kept")
         return self._rows
 
     def find(self, attnum: int, value: Any) -> Rows:

@@ -43,7 +43,8 @@ def references_above(catalog: CatalogSnapshot, relation: RelationDef) -> list[Re
     found = []
     for parent in ancestors(relation, catalog):
         for child, constraint in catalog.foreign_keys_to(parent.oid):
-            assert constraint.foreign is not None
+            if constraint.foreign is None:
+                raise AssertionError(f"constraint {constraint.name} is no foreign key")
             attnums = column_map(parent, relation)
             index = index_of_leaf(constraint.index_oid, relation, catalog)
             foreign = replace(

@@ -272,7 +272,8 @@ def _asked() -> Mapping[type, tuple[tuple[str, _Meaning], ...]]:
     """Return the fields that may refer to anything. Raises TypeError where a field, or a class, has no entry."""
     asked: dict[type, tuple[tuple[str, _Meaning], ...]] = {}
     for made, meanings in MEANINGS.items():
-        assert is_dataclass(made)
+        if not is_dataclass(made):
+            raise AssertionError(f"{made} is no dataclass")
         names = {field.name for field in fields(made)}
         if names != meanings.keys():
             raise TypeError(f"{made.__name__}: {sorted(names ^ meanings.keys())} in no or in two places")

@@ -79,7 +79,8 @@ def _types_of(item: Definition) -> tuple[int, ...]:
 
 
 def _died(owner: weakref.ref[Definition]) -> None:
-    assert isinstance(owner, _Owner)
+    if not isinstance(owner, _Owner):
+        raise AssertionError(f"a reference to {type(owner).__name__} is watched as one to an owner")
     del _owners[owner.key]  # before its memory, and so its identity, is another's
     _gone.append(owner.oids)
 

@@ -469,7 +469,8 @@ class Connection:
         except (SqlError, BackendError) as error:  # a cancel between statements
             self.session.block.fail()
             report = self.report(error)
-            assert report is not None
+            if report is None:
+                raise AssertionError("an error that ends a query has no report") from error
             self.session.out.error(report)
         self._idle()
 

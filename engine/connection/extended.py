@@ -180,7 +180,8 @@ def _point(session: Session, portal: Portal, plan: Plan, max_rows: int, out: Res
     rows = read_point(session, plan, portal.params)
     if rows is None:
         return False
-    assert plan.columns is not None
+    if plan.columns is None:
+        raise AssertionError("a plan that returns rows has no columns")
     if rows:
         try:
             data, count = encoder_of(plan, plan.columns, portal.result_formats, session).rows(rows)
@@ -206,7 +207,8 @@ async def started(
     if portal.outcome is not None:
         return portal.outcome
     plan = portal.plan
-    assert plan is not None
+    if plan is None:
+        raise AssertionError("a portal is started without a plan")
     portal.outcome, portal.plan = await run_with_retries(
         conn.planning, plan, portal.params, out, portal.prepared,
         whole=whole, formats=portal.result_formats, begun=begun, alone=alone,
@@ -232,7 +234,8 @@ async def _execute(
         raise SqlError("55000", f'portal "{portal.name}" cannot be run')
     outcome = await started(conn, portal, out, whole=out.sync_follows, begun=begun, alone=alone)
     plan = portal.plan
-    assert plan is not None
+    if plan is None:
+        raise AssertionError("a portal is run without a plan")
     if isinstance(outcome, Command):
         _complete(portal, outcome, out)
         return

@@ -59,7 +59,8 @@ async def run_function(
         )
     session.query_text = text
     plan = conn.planning.plan_text(text, types)
-    assert plan is not None
+    if plan is None:
+        raise AssertionError("the call of a function is an empty statement")
     prepared = Prepared("", text, plan, plan.bound.params, session.search_path)
     try:
         values = conn.prepared.wire_values(prepared, formats, args, "")
@@ -72,8 +73,10 @@ async def run_function(
     outcome, plan = await run_with_retries(
         conn.planning, plan, values, out, prepared, whole=alone, formats=(result_format,)
     )
-    assert isinstance(outcome, Rows)
-    assert plan.columns is not None
+    if not isinstance(outcome, Rows):
+        raise AssertionError(f"a statement that returns rows ended as {type(outcome).__name__}")
+    if plan.columns is None:
+        raise AssertionError("a plan that returns rows has no columns")
     rows = await collect(session, outcome.result)
     encode = encoder_of(plan, plan.columns, (result_format,), session)
     data: bytes | bytearray

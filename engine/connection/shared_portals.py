@@ -47,10 +47,12 @@ async def cursor_of(conn: Connection, portal: Portal, out: Responder) -> Cursor:
         outcome = await started(conn, portal, out)
     finally:
         portal.starting = False
-    assert isinstance(outcome, Rows)
+    if not isinstance(outcome, Rows):
+        raise AssertionError(f"a statement that returns rows ended as {type(outcome).__name__}")
     passed = portal.sent
     if portal.done and portal.reader is None:  # all at once
-        assert isinstance(outcome.result, ReadyRows)
+        if not isinstance(outcome.result, ReadyRows):
+            raise AssertionError(f"rows that are all there are {type(outcome.result).__name__}")
         passed = len(outcome.result.rows)
         portal.reader = RowReader(ReadyRows(outcome.columns, ()))
     reader = portal.reader = portal.reader or RowReader(outcome.result, portal.name)
@@ -74,8 +76,10 @@ async def cursor_of(conn: Connection, portal: Portal, out: Responder) -> Cursor:
 async def execute_portal(conn: Connection, portal: Portal, max_rows: int, out: Responder) -> None:
     """Go on with a portal that FETCH has read from."""
     outcome, cursor = portal.outcome, portal.cursor
-    assert isinstance(outcome, Rows)
-    assert cursor is not None
+    if not isinstance(outcome, Rows):
+        raise AssertionError(f"a statement that returns rows ended as {type(outcome).__name__}")
+    if cursor is None:
+        raise AssertionError("a portal that is shared has no cursor")
     first = cursor.position == 0
     conn.touch(portal.prepared.text)
 

@@ -149,7 +149,8 @@ async def rebuild(session: Session, relation: RelationDef, attnum: int) -> None:
         and (child.oid != relation.oid or attnum not in c.attnums)
     ]
     for child, constraint in pairs:
-        assert constraint.foreign is not None
+        if constraint.foreign is None:
+            raise AssertionError(f"constraint {constraint.name} is no foreign key")
         child = _relation(session, child.oid)
         parent = _relation(session, constraint.foreign.table)
         foreign = constraint.foreign

@@ -208,7 +208,8 @@ async def alter_foreign(session: Session, plan: Plan, statement: st.AlterForeign
         _check_new(session, found.class_oid, statement.name)
         await session.view.change([replace(found, name=statement.name)])
         return Command(plan.bound.tag)
-    assert statement.owner is not None
+    if statement.owner is None:
+        raise AssertionError("ALTER of a foreign object changes neither options nor owner")
     owner = named_role(session, statement.owner)
     if isinstance(found, WrapperDef) and not owner.superuser:
         raise SqlError(

@@ -111,7 +111,8 @@ async def create_aggregate(
     for warning in statement.warnings:
         session.notice(warning, severity="WARNING", sqlstate="42601")
     if statement.function is None:
-        assert statement.error is not None
+        if statement.error is None:
+            raise AssertionError("an aggregate has neither a function nor why not")
         raise statement.error
     for expr in statement.initials:
         evaluate_constant(expr, session)  # a domain may not have it
@@ -379,7 +380,8 @@ def words_of(session: Session, key: Any) -> str:
         if key[0] == "type":
             return f"type {type_name(session, key[1], None)}"
         relation = catalog.relation_by_oid(key[1])
-        assert relation is not None
+        if relation is None:
+            raise AssertionError("a function is told of a relation that is gone")
         if key[0] == "column":
             return f"column {relation.column(key[2]).name} of {described_any(session, relation)}"
 
@@ -393,7 +395,8 @@ def words_of(session: Session, key: Any) -> str:
 
         return text_search_words(session, search)
     relation = catalog.relation_by_oid(key)
-    assert relation is not None
+    if relation is None:
+        raise AssertionError("a function is told of a relation that is gone")
     return described_any(session, relation)
 
 

@@ -290,7 +290,8 @@ def _refuse_columns(session: Session, target: st.GrantTarget, roles: frozenset[i
     if set(have) & set(ALL["column"]):
         return
     relation = session.catalog.relation_by_oid(target.oid)
-    assert relation is not None
+    if relation is None:
+        raise AssertionError(f"relation {target.oid} is gone")
     closed = (
         name
         for attnum, name in grantable_columns(relation).items()
@@ -312,7 +313,8 @@ def _columns_too(
 ) -> Iterator[AclDef]:
     """What is revoked on a table is revoked on its columns, too (manual, REVOKE). ``changed``: by the statement so far."""
     relation = session.catalog.relation_by_oid(target.oid)
-    assert relation is not None
+    if relation is None:
+        raise AssertionError(f"relation {target.oid} is gone")
     for attnum in grantable_columns(relation):
         stored = column_acl(session.catalog, relation, attnum)
         before = AclDef(class_oid=target.class_oid, object_oid=target.oid, sub_id=attnum, items=stored)

@@ -102,7 +102,8 @@ async def alter_sequence(
 def _altered(
     session: Session, relation: RelationDef, definition: SequenceDef, *, restarts: bool
 ) -> RelationDef:
-    assert relation.sequence is not None
+    if relation.sequence is None:
+        raise AssertionError(f"relation {relation.name} is no sequence")
     version = session.db.next_catalog_version()
     if restarts:
         definition = replace(definition, generation=version)
@@ -149,7 +150,8 @@ def _for_column(
     oid: int | None = None,
 ) -> RelationDef:
     made = spec.sequence
-    assert made is not None
+    if made is None:
+        raise AssertionError("the sequence of a column is not specified")
     name = made.name
     if name is None:
         name = unused_name(session, relation.schema, relation.name, [column.name], "seq", taken)
@@ -186,7 +188,8 @@ async def set_identity(session: Session, relation: RelationDef, action: st.SetId
 async def retype_identity(session: Session, relation: RelationDef, column: ColumnDef, type_oid: int) -> None:
     """ALTER COLUMN TYPE of an identity column: its sequence gets that type. Raises SqlError 22023, 55000."""
     for sequence in owned_by(session, relation.oid, column.attnum):
-        assert sequence.sequence is not None
+        if sequence.sequence is None:
+            raise AssertionError(f"relation {sequence.name} is no sequence")
         definition = retyped_definition(sequence.sequence, type_oid)
         await session.view.change([_altered(session, sequence, definition, restarts=False)])
 
@@ -275,7 +278,8 @@ async def restart_owned(session: Session, table: int) -> None:
     """TRUNCATE ... RESTART IDENTITY: what a table's columns draw begins anew."""
     changed: list[Stored] = []
     for sequence in owned_by(session, table):
-        assert sequence.sequence is not None
+        if sequence.sequence is None:
+            raise AssertionError(f"relation {sequence.name} is no sequence")
         definition = replace(sequence.sequence, restart=None)
         changed.append(_altered(session, sequence, definition, restarts=True))
     if changed:

@@ -125,7 +125,8 @@ def _changed(session: Session, oid: int, verb: str) -> TextSearchDef:
 async def alter_mapping(session: Session, plan: Plan, statement: st.AlterMapping, params: Params) -> Outcome:
     """ALTER TEXT SEARCH CONFIGURATION ... MAPPING. Raises SqlError 42704, 23505, 0A000 for PostgreSQL's own."""
     found = _changed(session, statement.configuration, "ALTER")
-    assert isinstance(found, ConfigurationDef)
+    if not isinstance(found, ConfigurationDef):
+        raise AssertionError(f"a text search configuration is {type(found).__name__}")
     maps = dict(found.maps)
     match statement.action:
         case "add":
@@ -177,7 +178,8 @@ async def alter_dictionary(
 ) -> Outcome:
     """ALTER TEXT SEARCH DICTIONARY with options. Raises SqlError 22023, 42601, 42704, F0000, 0A000."""
     found = _changed(session, statement.dictionary, "ALTER")
-    assert isinstance(found, DictionaryDef)
+    if not isinstance(found, DictionaryDef):
+        raise AssertionError(f"a text search dictionary is {type(found).__name__}")
     await session.view.change([changed_options(found, statement.changes)])
     return Command(plan.bound.tag)
 

@@ -21,11 +21,14 @@ def name_in(node: ast.StatementNode) -> str | None:
 def with_query(node: ast.StatementNode, sql: str) -> ast.StatementNode:
     """Return the statement with the query of the subscription that it names."""
     if isinstance(node, ast.DeclareCursor | ast.Copy):
-        assert isinstance(node.query, ast.Subscribe)
+        if not isinstance(node.query, ast.Subscribe):
+            raise AssertionError(f"a query is named in {type(node.query).__name__}, not SUBSCRIBE")
         return replace(node, query=with_query(node.query, sql))  # type: ignore[arg-type]
     if isinstance(node, ast.Explain):
         return replace(node, statement=with_query(node.statement, sql))
-    assert isinstance(node, ast.Subscribe)
+    if not isinstance(node, ast.Subscribe):
+        raise AssertionError(f"a query is named in {type(node).__name__}, not SUBSCRIBE")
     query = parse(sql)[0].statement
-    assert isinstance(query, ast.Select | ast.SetOp | ast.Values)
+    if not isinstance(query, ast.Select | ast.SetOp | ast.Values):
+        raise AssertionError(f"a named query is {type(query).__name__}")
     return replace(node, query=query)

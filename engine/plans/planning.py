@@ -170,7 +170,8 @@ class Planning:
     def _bind_in_past(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
         """Bind a statement with AS OF SYSTEM TIME against the catalog of that time."""
         session, clause, node = self.session, statement.as_of, statement.statement
-        assert clause is not None
+        if clause is None:
+            raise AssertionError("a statement is bound in the past without AS OF")
         if not PARSED[type(node)].as_of or (isinstance(node, ast.CreateTableAs) and node.materialized):
             raise _not_here(clause, node)
         value = time_travel.AsOfValue(session, clause, param_oids, variable_params=variable_params)
@@ -301,7 +302,8 @@ class Planning:
             return self.bind(parse(source.text)[0]), ()
         if isinstance(source, Prepared):
             plan = self.plan_text(source.text, source.param_oids)
-            assert plan is not None
+            if plan is None:
+                raise AssertionError("a statement that had a plan is empty")
             if source.plan is not None and plan.shape != source.plan.shape:
                 raise result_type_changed()
             source.plan = plan

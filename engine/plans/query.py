@@ -330,7 +330,8 @@ def read_by_key(session: Session, plan: Plan, params: tuple[Any, ...]) -> Rows |
     block.ensure_txn().next_statement()
     result = session.db.executors["index"].run(plan.quick, context(session, plan, params))
     session.view.use(plan)
-    assert plan.columns is not None
+    if plan.columns is None:
+        raise AssertionError("a plan that returns rows has no columns")
     return Rows(plan.columns, result) if type(result) is ReadyRows else _read(plan.columns, result)
 
 

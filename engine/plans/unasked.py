@@ -30,16 +30,19 @@ async def unasked_rows(session: Session, sql: str, reader: Transaction | None = 
     Raises SqlError as a query does.
     """
     parsed = parse_one(sql)
-    assert parsed is not None
+    if parsed is None:
+        raise AssertionError("a query of the server's own is empty")
     session.block.ensure_txn().next_statement()
     role = session.catalog.role_by_oid(SUPERUSER)
-    assert role is not None
+    if role is None:
+        raise AssertionError("there is no superuser")
     everything = RowSecurity(role, True, session.catalog)
     bound = bind_statement(
         parsed.statement, sql, session.catalog, session.search_path, settings=session.bind_settings,
         security=everything,
     )  # fmt: skip
-    assert isinstance(bound.statement, QueryStatement)
+    if not isinstance(bound.statement, QueryStatement):
+        raise AssertionError(f"what the server asks for itself is {type(bound.statement).__name__}")
     plan = Plan(bound, session.catalog)
     ctx = context(session, plan, ())
     if reader is not None:

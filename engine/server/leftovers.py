@@ -100,7 +100,8 @@ def _session(database: Database, space: Space, pid: int) -> Session:
         }
     )
     found = space.catalog.database_by_oid(space.oid)
-    assert found is not None
+    if found is None:
+        raise AssertionError(f"database {space.oid} is not in its own catalog")
     out = _Nobody()  # type: ignore[abstract] # bodies that do nothing are what is wanted
     return Session(database, pid=pid, user=role, database_def=found, settings=settings, out=out)
 

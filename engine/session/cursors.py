@@ -459,7 +459,8 @@ class Cursors:
         start = cursor.position
         direction, count = statement.direction, statement.count
         if direction == "absolute":
-            assert count is not None
+            if count is None:
+                raise AssertionError(f"FETCH {direction} has no count")
             if count >= 0:
                 target = count
                 await self._read(cursor, target)
@@ -473,7 +474,8 @@ class Cursors:
                 target = max(len(cursor.store) + 1 + count, 0)
             return await self._single(cursor, start, target)
         if direction == "relative":
-            assert count is not None
+            if count is None:
+                raise AssertionError(f"FETCH {direction} has no count")
             target = start + count
             await self._read(cursor, max(target, 0))
             return await self._single(cursor, start, target, counts_only=statement.move and count == 0)

@@ -65,7 +65,8 @@ class SystemView:
 
     def cursor_value(self, cursor: str | None, table: int, table_name: str, attnum: int) -> Any:
         """Return a column of the row that a cursor stands on."""
-        assert self._session.cursors is not None
+        if self._session.cursors is None:
+            raise AssertionError("a cursor is read in a session that has none")
         return self._session.cursors.current_value(cursor, table, table_name, attnum)
 
     @property

@@ -118,7 +118,8 @@ async def _run(session: Session, plan: Plan, statement: Copy, params: tuple[Any,
     if statement.wrong is not None:
         raise statement.wrong.copy()
     options = statement.options["codec"]
-    assert isinstance(options, CopyOptions)
+    if not isinstance(options, CopyOptions):
+        raise AssertionError(f"the codec of a COPY is bound as {type(options).__name__}")
     if options.encoding is not None and not at_hand(options.encoding):
         await asyncio.to_thread(encoding, options.encoding)
     session.block.ensure_txn().next_statement()
@@ -223,7 +224,8 @@ async def _copy_from(session: Session, plan: Plan, statement: Copy, params: tupl
     await effects.prepare(session, relation, reach)
     ctx = context(session, plan, params)
     progress = session.copying
-    assert progress is not None
+    if progress is None:
+        raise AssertionError("a COPY runs that reports no progress")
     spec = LoadSpec.of(session, statement, relation)
     file = None
     fault = no_reader(session.catalog, relation) if relation.server else _freeze_fault(session, statement)
@@ -347,11 +349,13 @@ async def _by_executors(
     session: Session, plan: Plan, statement: Copy, query: QueryExpr, ctx: ExecContext
 ) -> int | None:
     """Have Spark's executors write the files if the query runs there; None: the server writes."""
-    assert statement.filename is not None
+    if statement.filename is None:
+        raise AssertionError("executors write a COPY that names no file")
     if statement.wrong is not None:
         raise statement.wrong.copy()
     options = statement.options["codec"]
-    assert isinstance(options, CopyOptions)
+    if not isinstance(options, CopyOptions):
+        raise AssertionError(f"the codec of a COPY is bound as {type(options).__name__}")
     compiled = compiled_query(plan, "copy", query)
     check_populated(session, compiled)
     route, executable = choose_route(session, compiled, ctx.params)
@@ -362,7 +366,8 @@ async def _by_executors(
     if not spark.may_export(executable, ctx):
         return None
     progress = session.copying
-    assert progress is not None
+    if progress is None:
+        raise AssertionError("a COPY runs that reports no progress")
     async with _folder_of_executors(statement.filename, session.db.server_files) as folder:
         answers = await spark.export(
             executable, ctx, lambda schema, wanted: ExportTask(folder, sheet, schema, wanted)
@@ -388,10 +393,12 @@ async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream
     if statement.wrong is not None:
         raise statement.wrong.copy()
     options = statement.options["codec"]
-    assert isinstance(options, CopyOptions)
+    if not isinstance(options, CopyOptions):
+        raise AssertionError(f"the codec of a COPY is bound as {type(options).__name__}")
     columns = result.columns
     progress = session.copying
-    assert progress is not None
+    if progress is None:
+        raise AssertionError("a COPY runs that reports no progress")
     reader = RowReader(result)
     sheet = Sheet.of(columns, options, session.codec_settings)
     if statement.filename is not None:

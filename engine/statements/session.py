@@ -61,7 +61,8 @@ async def _make_tables(spelled: str) -> None:
 async def show(session: Session, plan: Plan, statement: st.ShowVariable, params: tuple[Any, ...]) -> Outcome:
     """SHOW, one setting or all. Raises SqlError 42704."""
     columns = plan.columns
-    assert columns is not None
+    if columns is None:
+        raise AssertionError("SHOW has no columns")
     if statement.name.lower() == "all":
         rows = [_show_row(definition, value) for definition, value in session.settings_to_list()]
     else:

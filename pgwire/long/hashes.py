@@ -88,5 +88,6 @@ def hashed(value: T) -> T:
 
 def _computed(_value: Any, address: int, size: int) -> int:
     """Hash what lies there; ``_value``: has it, also where nobody waits any more."""
-    assert _hash_bytes is not None
+    if _hash_bytes is None:
+        raise AssertionError("long values are hashed by a library that is not there")
     return _hash_bytes(address, size)

@@ -74,7 +74,8 @@ async def _start_tls(session: Peer, hello: bytes = b"") -> None:
 
 def _on_cancel_request(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     request = session.connection.startup_message
-    assert isinstance(request, m.CancelRequest)
+    if not isinstance(request, m.CancelRequest):
+        raise AssertionError(f"a cancel request was read as {type(request).__name__}")
     session.server.cancel(request.pid, request.key)
     session.leave(None)
     return None
@@ -82,7 +83,8 @@ def _on_cancel_request(session: Peer, data: bytes, start: int, stop: int) -> Ste
 
 def _on_startup(session: Peer, data: bytes, start: int, stop: int) -> Step | None:
     message = session.connection.startup_message
-    assert isinstance(message, m.StartupMessage)
+    if not isinstance(message, m.StartupMessage):
+        raise AssertionError(f"a startup message was read as {type(message).__name__}")
     return _authenticate(session, message)
 
 

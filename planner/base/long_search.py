@@ -54,7 +54,8 @@ def quoted_end(text: str, start: int) -> int:
     inside, at = _QUOTED[quote], start + 1
     while at < len(text):
         found = inside.match(text, at, at + STEP)
-        assert found is not None  # it may be empty
+        if found is None:
+            raise AssertionError("a pattern that matches what is empty, too, has not matched")
         end = found.end()
         if end == len(text):
             break

@@ -33,7 +33,10 @@ def kept_with_definition(make: Callable[[D], T]) -> Callable[[D], T]:
     kept: dict[int, _Made] = {}
 
     def died(definition: weakref.ref[Any]) -> None:
-        assert isinstance(definition, _Made)
+        if not isinstance(definition, _Made):
+            raise AssertionError(
+                f"a reference to {type(definition).__name__} is watched as one to a definition"
+            )
         kept.pop(definition.key, None)
 
     @functools.wraps(make)

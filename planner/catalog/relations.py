@@ -306,6 +306,13 @@ class RelationDef:
         return self.kind in STORING and not self.virtual
 
     @property
+    def divided_by(self) -> PartitionKey:
+        """The key of a partitioned table."""
+        if self.partition_key is None:
+            raise AssertionError(f"relation {self.name} is not partitioned")
+        return self.partition_key
+
+    @property
     def timeline(self) -> str:
         """The timeline that a table's rows are in (``WITH (timeline = ...)``)."""
         return self.options.get("timeline", DEFAULT_TIMELINE)

@@ -223,7 +223,8 @@ def foreign_key_definition(
 ) -> str:
     """Return pg_get_constraintdef's text for a FOREIGN KEY, but for ``timing_words``."""
     foreign = constraint.foreign
-    assert foreign is not None
+    if foreign is None:
+        raise AssertionError(f"constraint {constraint.name} is no foreign key")
 
     def names(relation: RelationDef, attnums: Sequence[int]) -> str:
         return ", ".join(quote_identifier(relation.column(a).name) for a in attnums)

@@ -80,7 +80,8 @@ def print_merge(p: Printer, merge: KeptMerge, table: RelationDef) -> None:
     _head(p, shown, "MERGE INTO ", table)
     print_from(p, shown.from_, shown, " USING ")
     p.keyword(" ON ", -INDENT_STEP, INDENT_STEP, 2)
-    assert shown.where is not None
+    if shown.where is None:
+        raise AssertionError("MERGE has no condition")
     p.expr(shown.where, False)
     for action in merge.actions:
         p.keyword(" WHEN ", -INDENT_STEP, INDENT_STEP, 2)
@@ -126,8 +127,10 @@ def _head(p: Printer, shown: Select, word: str, table: RelationDef) -> None:
     p.out += " "
     p.indent += INDENT_STEP
     target, made = shown.ranges[0], level.made
-    assert isinstance(target, RelationRange)
-    assert made is not None
+    if not isinstance(target, RelationRange):
+        raise AssertionError(f"the rows of {type(target).__name__} are to be changed")
+    if made is None:
+        raise AssertionError("there is no new query level")
     names = made.ranges[0]
     p.out += word + ("ONLY " if target.written.only else "")
     p.out += relation_name(p, table.schema, table.name, changed=True)

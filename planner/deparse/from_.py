@@ -90,7 +90,8 @@ _JOIN_WORDS = {
 def from_item(p: Printer, item: FromItem, query: Select) -> None:
     """Append an entry of FROM: a range, or a join with its sides."""
     made = p.levels[-1].made
-    assert made is not None
+    if made is None:
+        raise AssertionError("there is no new query level")
     if isinstance(item, RangeRef):
         _range(p, p.levels[-1].ranges[item.range], made.ranges[item.range])
         return
@@ -178,7 +179,8 @@ def _range(p: Printer, item: Range, names: Names) -> None:
 
 def _sample(p: Printer, sample: Sample) -> None:
     """Append a TABLESAMPLE clause; where it is printed its key has not been made yet."""
-    assert isinstance(sample.key, SampleKey)
+    if not isinstance(sample.key, SampleKey):
+        raise AssertionError(f"the key of a sample is {type(sample.key).__name__}")
     p.out += f" TABLESAMPLE {sample.method} ("
     p.expr(sample.key.percent, False)
     p.out += ")"
@@ -189,7 +191,8 @@ def _sample(p: Printer, sample: Sample) -> None:
 
 
 def _sub_select(p: Printer, query: QueryExpr) -> None:
-    assert p.query is not None
+    if p.query is None:
+        raise AssertionError("a sub-query is printed by a printer that has no form for queries")
     p.query(p, query, True)
 
 

@@ -249,7 +249,8 @@ def _name_joined(made: LevelNames, join: Join) -> None:
     for place in range(len(written.merged), len(places)):
         one, other = places[place]
         below = left.columns[one] if one is not None else right.columns[other or 0]
-        assert below is not None
+        if below is None:
+            raise AssertionError("a column of a join is of neither side")
         name = names.columns[place]
         if not below or not written.alias:
             names.columns[place] = below

@@ -163,12 +163,15 @@ def _written(cte: Cte) -> tuple[SetOp, int] | None:
     width = len(made.columns) - added
     terms: list[QueryExpr] = []
     for side in (made.left, made.right):
-        assert isinstance(side, Select)
+        if not isinstance(side, Select):
+            raise AssertionError(f"a side of a recursion is {type(side).__name__}")
         (term,) = side.ranges
-        assert isinstance(term, SubqueryRange)
+        if not isinstance(term, SubqueryRange):
+            raise AssertionError(f"a side of a recursion reads {type(term).__name__}")
         terms.append(shift_query(term.query, -1))
     right = terms[1]
-    assert isinstance(right, Select)
+    if not isinstance(right, Select):
+        raise AssertionError(f"the recursive term is {type(right).__name__}")
     own = [target for target in right.targets if not target.junk][:width]
     junk = [target for target in right.targets if target.junk]
     right = replace(right, columns=right.columns[:width], targets=(*own, *junk))
@@ -196,10 +199,13 @@ def _search_and_cycle(p: Printer, cte: Cte) -> None:
 
 def _marks(query: QueryExpr, name: str) -> tuple[Expr, Expr]:
     """Return what a row that closes a circle, and any other, is marked by."""
-    assert isinstance(query, SetOp)
-    assert isinstance(query.right, Select)
+    if not isinstance(query, SetOp):
+        raise AssertionError(f"a query with CYCLE is {type(query).__name__}")
+    if not isinstance(query.right, Select):
+        raise AssertionError(f"the recursive term is {type(query.right).__name__}")
     case = next(target.expr for target in query.right.targets if target.name == name)
-    assert isinstance(case, CaseExpr)
+    if not isinstance(case, CaseExpr):
+        raise AssertionError(f"the mark of a circle is {type(case).__name__}")
     return case.whens[0].result, case.default
 
 
@@ -212,7 +218,8 @@ def _mark(p: Printer, expr: Expr) -> None:
         expr = expr.args[0]
     while isinstance(expr, CoerceTypmod | RelabelType | CoerceViaIO):
         expr = expr.arg
-    assert isinstance(expr, Const)
+    if not isinstance(expr, Const):
+        raise AssertionError(f"the mark of a circle is {type(expr).__name__}, not a constant")
     if expr.value is not None and expr.type.oid not in (BOOL, INT4, NUMERIC, UNKNOWN):
         p.out += f"{p.type_name(*expr.type)} "
     p.const(expr, -1)

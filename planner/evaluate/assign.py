@@ -35,7 +35,8 @@ def assign_item(array: Array | None, subscripts: tuple[Any, ...], value: Any, le
     if not lengths:
         check_bounds((1,) * len(subscripts), subscripts)
         return bounded(nest([value], (1,) * len(subscripts)), subscripts)
-    assert array is not None
+    if array is None:
+        raise AssertionError("an item is put into no array")
     if len(lengths) != len(subscripts):
         raise SqlError("2202E", "wrong number of array subscripts")
     lows = lower_bounds(array, len(lengths))
@@ -72,7 +73,8 @@ def assign_slice(
     lengths = dimensions(array, leaf) if array else ()
     if not lengths:
         return _sliced_into_nothing(bounds, source)
-    assert array is not None
+    if array is None:
+        raise AssertionError("a slice is put into no array")
     if len(lengths) < len(bounds):
         raise SqlError("2202E", "wrong number of array subscripts")
     lows = lower_bounds(array, len(lengths))

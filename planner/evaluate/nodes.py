@@ -513,7 +513,8 @@ def _sql_call(unit: Unit, expr: SqlCall, depth: int) -> str:
         raise not_supported(f"a call of SQL function {expr.name} here", span=expr.span)
 
     def call(env: Env, *args: Any) -> Any:
-        assert env.session is not None
+        if env.session is None:
+            raise AssertionError("a function that needs a session is called without one")
         done, value = env.session.system.routines.start(expr, args)
         if not done:
             raise Suspend("call", value)

@@ -466,7 +466,8 @@ class Unit:
                 f"function {label} in the row executor", span=expr.span if expr is not None else None
             )
         function, needs_session = builtin.form_for(args)
-        assert function is not None
+        if function is None:
+            raise AssertionError("the function has no form for these arguments")
         types = tuple(arg.type.oid for arg in args)
         self.calls = max(self.calls, 1 if all(map(of_fixed_length, types)) else 2)
         of_rows = compare_rows(proc, types) if types else None

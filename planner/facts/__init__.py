@@ -152,13 +152,13 @@ def _text_list(text: str) -> tuple[str, ...]:
 class Facts:
     """All facts with their indexes."""
 
-    types: Mapping[int, TypeFact]
+    types: dict[int, TypeFact]
     types_by_name: Mapping[str, TypeFact]
-    procs: Mapping[int, ProcFact]
+    procs: dict[int, ProcFact]
     procs_by_name: Mapping[str, tuple[ProcFact, ...]]
     operators: Mapping[int, OperatorFact]
     operators_by_name: Mapping[str, tuple[OperatorFact, ...]]
-    casts: Mapping[tuple[int, int], CastFact]
+    casts: dict[tuple[int, int], CastFact]
     aggregates: Mapping[int, AggregateFact]
     proc_by_signature: Mapping[str, int]
     extensions: Mapping[str, ExtensionFact]
@@ -208,14 +208,12 @@ def register_type(fact: TypeFact) -> None:
     Its structure is its oid's for ever; ``fact.name`` is only what error messages call it.
     """
     types = facts().types
-    assert isinstance(types, dict)
     types[fact.oid] = fact
 
 
 def forget_type(oid: int) -> None:
     """Take back ``register_type``, with all that was kept of the type."""
     types = facts().types
-    assert isinstance(types, dict)
     types.pop(oid, None)
     for kept in _kept:
         kept.pop(oid, None)
@@ -264,28 +262,24 @@ def _proc(row: Mapping[str, str]) -> ProcFact:
 def register_proc(fact: ProcFact) -> None:
     """Make a function known by its oid that comes with a user's type: a constructor of ranges."""
     procs = facts().procs
-    assert isinstance(procs, dict)
     procs[fact.oid] = fact
 
 
 def forget_proc(oid: int) -> bool:
     """Take back ``register_proc``; tells whether there was anything to take back."""
     procs = facts().procs
-    assert isinstance(procs, dict)
     return procs.pop(oid, None) is not None
 
 
 def register_cast(fact: CastFact) -> None:
     """Make a cast known that comes with a user's type."""
     casts = facts().casts
-    assert isinstance(casts, dict)
     casts[fact.source, fact.target] = fact
 
 
 def forget_cast(source: int, target: int) -> None:
     """Take back ``register_cast``."""
     casts = facts().casts
-    assert isinstance(casts, dict)
     casts.pop((source, target), None)
 
 

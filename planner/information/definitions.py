@@ -302,7 +302,8 @@ def constraint_text(
         if where:
             where = for_reader(session, shown_expression(session, where, table, pretty=pretty))
         operators = [facts().operators[oid].name for oid in constraint.operators]
-        assert index is not None
+        if index is None:
+            raise AssertionError("an exclusion constraint has no index")
         keys = [
             for_reader(
                 session, index_key_text(index, table, position, pretty=pretty, reader=reader_of(session))

@@ -283,7 +283,8 @@ def _in_family(word: str, file: str, number: str, session: EvalSession, oid: int
             f"{file}righttype": str(found[1].right),
         }  # fmt: skip
     family = _of_method("operator family", "opfamily", "opf", session, int(row[f"{file}family"]))
-    assert isinstance(family, Identity)
+    if not isinstance(family, Identity):
+        raise AssertionError(f"an operator family is {type(family).__name__}")
     left, right = (_type(session, int(row[f"{file}{side}type"])) for side in ("left", "right"))
     told = f"{word} {row[number]} ({left}, {right}) of {family.identity}"
     return Identity(kind, told, (*family.names, row[number]), (left, right))

@@ -345,7 +345,8 @@ def latest_tid(session: EvalSession, name: str, tid: int) -> int:
     has not, 42809 (indexes, composite types, and views without such a column), 0A000 (what stores no rows).
     """
     relation = _relation(session, name)
-    assert relation is not None
+    if relation is None:
+        raise AssertionError("a relation is gone that was just found")
     if relation.kind in "ic":
         what = "an index" if relation.kind == "i" else "a composite type"
         raise SqlError("42809", f'"{relation.name}" is {what}')

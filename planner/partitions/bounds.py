@@ -97,8 +97,7 @@ def sorted_partitions(parent: RelationDef, partitions: Sequence[RelationDef]) ->
     """Return partitions in the order of their bounds, the default one last."""
     if not partitions:
         return ()
-    key = parent.partition_key
-    assert key is not None
+    key = parent.divided_by
 
     def order(item: RelationDef) -> tuple[Any, ...]:
         bound = item.bound
@@ -166,13 +165,13 @@ class Divided:
         cls, parent: RelationDef, partitions: Sequence[RelationDef], catalog: Catalog | None = None
     ) -> Divided:
         """Return the partitions of ``parent``, each with its bound."""
-        key = parent.partition_key
-        assert key is not None
+        key = parent.divided_by
         order = sorted_partitions(parent, partitions)
         made = cls(parent, order, None, key, {p.oid: at for at, p in enumerate(order)}, [], [], {}, [])
         for item in order:
             bound = item.bound
-            assert bound is not None
+            if bound is None:
+                raise AssertionError("a partition has no bound")
             if bound.strategy == "d":
                 made.default = item
             elif bound.strategy == "r":
@@ -269,8 +268,7 @@ def _covers(
 
 def key_exprs(parent: RelationDef, catalog: Catalog) -> list[Expr]:
     """Return the partition key of a table as expressions over its columns."""
-    key = parent.partition_key
-    assert key is not None
+    key = parent.divided_by
     return [
         Var(type=parent.column(attnum).type, range=0, attnum=attnum, name=parent.column(attnum).name)
         if attnum
@@ -362,8 +360,7 @@ def check_bound(
 
     ``spans``: where the bound's values stand (``planner.bind.define.table.partition.BoundSpans``).
     """
-    key = parent.partition_key
-    assert key is not None
+    key = parent.divided_by
     with_bounds = [(item, item.bound) for item in partitions if item.bound is not None]
     if bound.strategy == "d":
         for item, other in with_bounds:

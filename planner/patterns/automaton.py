@@ -39,7 +39,8 @@ _HOLDS: Final = {
     Guard.BOUNDARY: lambda behind, ahead: (behind == WORD) != (ahead == WORD),
     Guard.NO_BOUNDARY: lambda behind, ahead: (behind == WORD) == (ahead == WORD),
 }
-assert _HOLDS.keys() == set(Guard)
+if _HOLDS.keys() != set(Guard):
+    raise AssertionError(f"guards without a meaning: {set(Guard) - _HOLDS.keys()}")
 
 
 class Signature(NamedTuple):

@@ -171,7 +171,8 @@ class _Parser:
             self._take()
             return _CONSTRAINTS[kind], False
         if kind == "look":
-            assert isinstance(value, tuple)
+            if not isinstance(value, tuple):
+                raise AssertionError(f"a look ahead is {type(value).__name__}, not a pair")
             self._take()
             body = self._nested(True)
             self._take()

@@ -304,7 +304,8 @@ class _Writer:
         elif isinstance(atom, Group):
             text = f"({'' if atom.number else '?:'}{self.expression(atom.body)})"
         else:
-            assert isinstance(atom, Guard)
+            if not isinstance(atom, Guard):
+                raise AssertionError(f"an atom is {type(atom).__name__}")
             return self._guard(atom)
         if item.low == item.high == 1:
             return text

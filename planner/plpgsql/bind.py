@@ -206,7 +206,8 @@ def direct_value(
 def direct_test(bound: st.BoundStatement, sources: Sequence[Source]) -> RowFunction:
     """As ``direct_value`` of a boolean piece: what is true where it is TRUE."""
     expr = only_target(bound)
-    assert expr is not None
+    if expr is None:
+        raise AssertionError("a condition has no only target")
     return compile_predicate([_over_variables(expr, sources)], _layout(sources))
 
 
@@ -270,7 +271,8 @@ def assigned(env: CoerceEnv, value: Expr, target: SqlType) -> Expr:
         made = coerce_typmod(made, plain, CastContext.ASSIGNMENT)
         if plain.oid != target.oid:
             made = try_coerce(made, target, CastContext.ASSIGNMENT, env)
-            assert made is not None
+            if made is None:
+                raise AssertionError("a value that was assignable is not coerced")
     return made
 
 
@@ -359,8 +361,10 @@ def _as_query(context: BindContext, expr: Expr) -> st.BoundStatement:
     """Return the query of one row that gives an expression's value."""
     (parsed,) = parse(_ONE_VALUE)
     bound = bind_node(context, parsed.statement)
-    assert isinstance(bound, st.QueryStatement)
-    assert isinstance(bound.query, Select)
+    if not isinstance(bound, st.QueryStatement):
+        raise AssertionError(f"a query is bound as {type(bound).__name__}")
+    if not isinstance(bound.query, Select):
+        raise AssertionError(f"an expression is bound as {type(bound.query).__name__}")
     (target,), (column,) = bound.query.targets, bound.query.columns
     query = replace(
         bound.query, targets=(replace(target, expr=expr),), columns=(replace(column, type=expr.type),)

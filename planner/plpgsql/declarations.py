@@ -217,7 +217,8 @@ class Declarations(Base):
         if name in self.names.numbers:
             stream.at -= 1
             raise stream.error("duplicate declaration")
-        assert token is not None
+        if token is None:
+            raise AssertionError("the statement has ended where a token was seen")
         self._note_shadow(name, token)
         line = stream.line(token.start)
         if stream.take("alias", "for"):

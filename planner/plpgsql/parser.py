@@ -350,7 +350,8 @@ class Compound(Declarations):
         """Read what a bound cursor is opened with, in the order of its parameters. Raises SqlError 42601."""
         stream = self.stream
         variable = self.variables[cursor]
-        assert variable.cursor is not None
+        if variable.cursor is None:
+            raise AssertionError("arguments are given to a variable that is no cursor")
         wanted = [self.variables[number].name for number in variable.cursor.arguments]
         if stream.word() != "(":
             if wanted:

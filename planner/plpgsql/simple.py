@@ -56,7 +56,8 @@ def _assign(
 ) -> tree.Assign:
     stream = parser.stream
     first = stream.peek()
-    assert first is not None
+    if first is None:
+        raise AssertionError("an assignment has no token")
     parser.check_assignable(found[0], first)
     start, end = stream.skip_until((":=", "="), ":=")
     stream.at += 1
@@ -121,7 +122,8 @@ def _in_loop(parser: Compound) -> bool:
 def _check_label(parser: Compound, label: str, *, is_exit: bool) -> None:
     level: tree.Names | None = parser.names
     token = parser.stream.peek()
-    assert token is not None
+    if token is None:
+        raise AssertionError("the statement has ended where a token was seen")
     span = Span(token.start, token.end)
     while level is not None:
         if level.label == label:
@@ -338,7 +340,8 @@ def _get(parser: Compound, line: int) -> list[tree.Statement]:
 
 def _place(parser: Compound) -> Span:
     token = parser.stream.peek()
-    assert token is not None
+    if token is None:
+        raise AssertionError("the statement has ended where a token was seen")
     return Span(token.start, token.end)
 
 
@@ -379,7 +382,8 @@ def _raise_condition(parser: Compound, made: tree.Raise) -> None:
         return
     token = stream.peek()
     made.condition = stream.next_name()
-    assert token is not None
+    if token is None:
+        raise AssertionError("the statement has ended where a token was seen")
     states = condition_states().get(made.condition)
     if states is None:
         raise SqlError("42704", f'unrecognized exception condition "{made.condition}"')
@@ -388,7 +392,8 @@ def _raise_condition(parser: Compound, made: tree.Raise) -> None:
 
 def _check_placeholders(made: tree.Raise) -> None:
     """Raise SqlError 42601 where a format has not as many ``%`` as it has parameters."""
-    assert made.message is not None
+    if made.message is None:
+        raise AssertionError("RAISE has no format")
     wanted = made.message.replace("%%", "").count("%")
     if wanted < len(made.params):
         raise SqlError("42601", "too many parameters specified for RAISE")

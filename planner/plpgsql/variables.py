@@ -63,7 +63,8 @@ class VariableParams(ParamTypes):
     def reference(self, number: int, span: Span | None = None) -> Param:
         """Return the parameter for what is written ``$number``. Raises 42P02."""
         names = self._names()
-        assert names is not None, "the statement is bound"
+        if names is None:
+            raise AssertionError("the statement is bound")
         return names.of_number(number, span)
 
     def finish(self) -> tuple[int, ...]:
@@ -157,7 +158,8 @@ class VariableNames:
         if variable.kind == "any":
             self.dynamic.add(number)
             shape = self.shapes.get(number)
-            assert isinstance(shape, int)
+            if not isinstance(shape, int):
+                raise AssertionError(f"variable {number} is no single value")
             return self.param(Source(number), SqlType(shape), span)
         return self.param(Source(number), variable.type, span)
 

@@ -39,12 +39,14 @@ def gathered(arm: Select) -> RelationRange | None:
 def of_tables(arm: Select, tables: Sequence[Leaf]) -> Select:
     """Return a part for one or more tables, of which the first stands in its range."""
     item = arm.ranges[0]
-    assert isinstance(item, RelationRange)
+    if not isinstance(item, RelationRange):
+        raise AssertionError(f"the first range is {type(item).__name__}, not a relation")
     first = tables[0]
     guard = item.guard
     if guard is not None:
         own = guard.ranges[0]
-        assert isinstance(own, RelationRange)
+        if not isinstance(own, RelationRange):
+            raise AssertionError(f"a guard asks {type(own).__name__}, not a relation")
         own = replace(own, alias=first.name, oid=first.oid, schema=first.schema, name=first.name)
         guard = replace(guard, ranges=(own, *guard.ranges[1:]))
     made = replace(

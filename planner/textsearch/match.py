@@ -76,7 +76,8 @@ def execute(items: Sequence[Item], find: Find, *, ignore_not: bool = False) -> i
         if isinstance(item, Word):
             stack.append(find(place, item, wanted))
             continue
-        assert isinstance(item, Operator)
+        if not isinstance(item, Operator):
+            raise AssertionError(f"{type(item).__name__} in a tsquery is neither a word nor an operator")
         if item.kind == NOT:
             operand = stack.pop()
             if ignore_not:

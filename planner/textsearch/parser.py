@@ -192,17 +192,20 @@ class _Parser:
                 self.length, self.type = place.length, token
                 place.length = 0
             if flags & _POP:
-                assert place.under is not None
+                if place.under is None:
+                    raise AssertionError("the parser's stack of states is empty")
                 self.place = place.under
             elif flags & _PUSH:
                 self.place = _Place(place.at, place.state, place.length, place)
             elif flags & _KEEP:
-                assert place.under is not None
+                if place.under is None:
+                    raise AssertionError("the parser's stack of states is empty")
                 place.under = place.under.under
             elif flags & _KEEP_ALL:
                 _forget(place)
             elif flags & _MERGE:
-                assert place.under is not None
+                if place.under is None:
+                    raise AssertionError("the parser's stack of states is empty")
                 self.place = place.under
                 self.place.at, self.place.length = place.at, place.length
             place = self.place

@@ -50,7 +50,8 @@ def check_weights(given: Sequence[float | None]) -> tuple[float, ...]:
         raise SqlError("22004", "array of weight must not contain nulls")
     found = []
     for value, default in zip(given, DEFAULT_WEIGHTS, strict=False):
-        assert value is not None
+        if value is None:
+            raise AssertionError("a weight is NULL")
         found.append(value if value >= 0 else default)
         if found[-1] > 1.0:
             raise SqlError("22023", "weight out of range")

@@ -52,8 +52,10 @@ def _compare(a: _Node, b: _Node) -> int:
     if bool(a.kind) != bool(b.kind):
         return -1 if a.kind else 1
     if not a.kind:
-        assert isinstance(a.item, Word)
-        assert isinstance(b.item, Word)
+        if not isinstance(a.item, Word):
+            raise AssertionError(f"{type(a.item).__name__} in a tsquery is neither a word nor an operator")
+        if not isinstance(b.item, Word):
+            raise AssertionError(f"{type(b.item).__name__} in a tsquery is neither a word nor an operator")
         x, y = a.item.text.encode("utf-8"), b.item.text.encode("utf-8")
         return (checksum(y) > checksum(x)) - (checksum(y) < checksum(x)) or (x > y) - (x < y)
     if a.kind != b.kind:

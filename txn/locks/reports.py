@@ -36,8 +36,10 @@ def explain(table: LockTable, cycle: Sequence[Waiter]) -> tuple[LockWait, ...]:
     out = []
     for i, waiter in enumerate(cycle):
         holder = cycle[(i + 1) % len(cycle)]
-        assert isinstance(waiter, LockOwner)
-        assert isinstance(holder, LockOwner)
+        if not isinstance(waiter, LockOwner):
+            raise AssertionError(f"{type(waiter).__name__} waits for a lock")
+        if not isinstance(holder, LockOwner):
+            raise AssertionError(f"{type(holder).__name__} holds a lock")
         request = waiter.waiting
         if request is not None and holder is not waiter:
             granule = request.entry.granule

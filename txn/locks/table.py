@@ -154,7 +154,8 @@ class LockTable:
             if type(granule) is tuple and granule[0] == shard and (table == X or mode in (IS, S)):
                 self.demote(owner, granule, None)
         for granule in [g for g in owner.ranges or () if g[0] == shard and g not in owner.held]:
-            assert owner.ranges is not None
+            if owner.ranges is None:
+                raise AssertionError("an owner holds ranges, and has none")
             del owner.ranges[granule]
             owner.spans.pop((shard, granule[1]), None)
             self._unregister_one(granule)
@@ -240,7 +241,8 @@ class LockTable:
         self.waiting[owner] = request
         for policy in self._policies(entry.granule):
             for victim, cycle in policy.victims(owner, self._waits_for):
-                assert isinstance(victim, LockOwner)
+                if not isinstance(victim, LockOwner):
+                    raise AssertionError(f"{type(victim).__name__} waits for a lock")
                 waits = explain(self, cycle)
                 error = Deadlock(waits, in_cycle=len(waits) == len(cycle))
                 self.deadlocks += 1
@@ -282,7 +284,8 @@ class LockTable:
 
     def _waits_for(self, waiter: Waiter) -> Iterator[LockOwner]:
         """Yield those a waiting owner waits for: conflicting holders and conflicting earlier requests."""
-        assert isinstance(waiter, LockOwner)
+        if not isinstance(waiter, LockOwner):
+            raise AssertionError(f"{type(waiter).__name__} waits for a lock")
         request = waiter.waiting
         if request is None:
             return

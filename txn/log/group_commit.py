@@ -486,7 +486,8 @@ class Committer:
 
     def _claim(self, member: _Member) -> Exception | None:
         """Give a member the timestamp it wants, or return why it cannot have it."""
-        assert member.at is not None
+        if member.at is None:
+            raise AssertionError("the member of a group wants no timestamp")
         oracles = [self._oracle, *self.others] if member.oracle is None else [member.oracle]
         upper = max(oracle.peek_write_ts() for oracle in oracles)
         if member.at < upper:

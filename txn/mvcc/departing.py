@@ -87,7 +87,8 @@ def _departures(generation: Generation) -> Iterator[None]:
 
 def _take_out(generation: Generation, index: HotIndex, row_id: RowId, values: Row) -> Iterator[None]:
     long = index.make.long
-    assert long is not None
+    if long is None:
+        raise AssertionError("an index of short keys departs as one of long keys")
     at = long.position
     keys = yield from long.keys(values)
     kept: list[tuple[Any, frozenset[IndexKey]]] = []

@@ -101,7 +101,8 @@ def vacuum_row(generation: Generation, row_id: RowId, watermark: int) -> None:
         # A tombstone at the bottom of a chain says no more than the chain's end does.
         newer = head
         while newer.older is not keep:
-            assert newer.older is not None
+            if newer.older is None:
+                raise AssertionError("a version that is kept is not in its chain")
             newer = newer.older
         newer.older = None
 

@@ -110,7 +110,8 @@ class IndexBuild:
         """
         await self._enter()
         generation = self.generation
-        assert generation is not None
+        if generation is None:
+            raise AssertionError("an index is built without a generation")
         await self._fill(generation)
         await self._build_sidecars(generation)
         if not self.definition.unique:

@@ -79,7 +79,8 @@ def _undo_one(txn: StoreTransaction) -> None:
         own, row_id = entry
         own.pop(row_id)
     else:
-        assert txn.calls is not None
+        if txn.calls is None:
+            raise AssertionError("a call is undone in a transaction that has none")
         txn.calls.pop()
         entry()
 
@@ -139,5 +140,6 @@ def undo_all(txn: StoreTransaction) -> None:
                 last = entry.kind
                 last.undo_all()
         else:
-            assert not isinstance(entry, tuple)
+            if isinstance(entry, tuple):
+                raise AssertionError("an entry of many is undone as a call")
             entry()

@@ -319,7 +319,8 @@ def lock_new_key(
                 continue
             before = owner.held.get(blocked)
             wait = locks.acquire(owner, blocked, IX)
-            assert wait is not None
+            if wait is None:
+                raise AssertionError("a blocked lock was granted at once")
             waited_for.append((blocked, before))  # granted, it may be, and given up all the same
             yield wait
     finally:

@@ -303,7 +303,8 @@ def read_keys(
             for row_id in ids:
                 version = found[row_id]
                 values = version.values
-                assert values is not None
+                if values is None:
+                    raise AssertionError("a version with values has none")
                 if len(values) < width:
                     values = padding.pad(values)
                 out.append(StoredRow(row_id, values, Timestamp(version.begin)))
@@ -361,7 +362,8 @@ def _under(
 def stored(view: View, row_id: RowId, version: Version) -> StoredRow:
     """Return a hot version as the caller gets it."""
     values = version.values
-    assert values is not None
+    if values is None:
+        raise AssertionError("a version with values has none")
     if len(values) < view.padding.width:
         values = view.padding.pad(values)
     return StoredRow(row_id, values, Timestamp(version.begin))
@@ -425,7 +427,8 @@ def fetch_found(view: View, met: Sequence[Found]) -> Steps[list[StoredRow]]:
         elif found.version is not None:
             out.append(stored(view, found.row_id, found.version))
         else:
-            assert found.cold is not None
+            if found.cold is None:
+                raise AssertionError("a version that is not in memory is in no part")
             missing.append((len(out), found.row_id, found.cold))
             out.append(None)
     if missing:

@@ -151,7 +151,8 @@ def image_at(
     if place is None:
         return
     if isinstance(place, Version):
-        assert place.values is not None
+        if place.values is None:
+            raise AssertionError("a version with values has none")
         yield generation.padding.pad(place.values)
         return
     part, position = place

@@ -318,7 +318,8 @@ async def scan_captured(view: View, at: Capture) -> AsyncIterator[list[StoredRow
             offsets = [offset for offset in offsets if row_ids[offset] not in hidden]
         for offset in offsets:
             values = versions[offset].values
-            assert values is not None
+            if values is None:
+                raise AssertionError("a version with values has none")
             if len(values) < width:
                 values = padding.pad(values)
             chunk.append(StoredRow(row_ids[offset], values, begins[offset]))

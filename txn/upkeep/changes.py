@@ -123,7 +123,8 @@ class Window:
                 positions.append(position)
                 continue
             values = at.values
-            assert values is not None
+            if values is None:
+                raise AssertionError("a version with values has none")
             if len(values) < width:
                 values = padding.pad(values)
             out[i] = Change(Timestamp(place.ts), self.shard, values, place.diff, place.row_id)

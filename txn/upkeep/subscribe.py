@@ -119,8 +119,10 @@ class Subscription:
         if snapshot:
             for shard, spec in self._specs.items():
                 entry = core.shards[shard].at(self.position)
-                assert entry is not None
-                assert entry.generation is not None
+                if entry is None:
+                    raise AssertionError("the shard has no entry at the position")
+                if entry.generation is None:
+                    raise AssertionError("the entry has no generation")
                 view = View(shard, entry.generation, spec, None)
                 self._captured.append((view, capture_at(view, self.position)))
         self._guard: Hold | None = (

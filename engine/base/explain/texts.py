@@ -206,7 +206,8 @@ class Texts:
         key = sample.key
         if isinstance(key, Param):
             key = self.stable[key.number]
-        assert isinstance(key, SampleKey)
+        if not isinstance(key, SampleKey):
+            raise AssertionError(f"the key of a sample is {type(key).__name__}")
         again = "" if key.seed is None else f" REPEATABLE ({self.of(key.seed)})"
         return f"{sample.method} ({self.of(key.percent)}){again}"
 

@@ -114,7 +114,8 @@ class _Worker:
         """End it, whatever it is at."""
         self.process.kill()
         self._writer.close()
-        assert self.process.stdin is not None
+        if self.process.stdin is None:
+            raise AssertionError("the process was started without a pipe to it")
         self.process.stdin.close()
 
 

@@ -88,7 +88,8 @@ class Unpacking:
     @property
     def values(self) -> tuple[Any, ...]:
         """The values, once no piece is to come; long ones are put together here, giving way."""
-        assert not self.left
+        if self.left:
+            raise AssertionError("pieces of the values are still to come")
         while self._whole:
             place = self._whole.pop()
             held = self._values[place]

@@ -64,7 +64,8 @@ class Failed:
         would keep one another, with the text of the statement and all else that the frames know, until a full collection.
         """
         error, self._error = self._error, None
-        assert error is not None
+        if error is None:
+            raise AssertionError("a failed strand has no error, or it was taken before")
         try:
             if isinstance(error, StopIteration):
                 return error.value

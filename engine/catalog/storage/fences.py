@@ -225,7 +225,8 @@ def _function(oid: int, facts: _Facts) -> FunctionDef:
 def _role(oid: int, facts: _Facts) -> RoleDef:
     if oid == SUPERUSER_OID:
         made = initial_roles()[0]
-        assert isinstance(made, RoleDef)
+        if not isinstance(made, RoleDef):
+            raise AssertionError(f"the first of the initial roles is {type(made).__name__}")
         return made  # without its password: where one is asked for, nobody becomes it
     named = _named("role", oid, facts)
     return RoleDef(oid=oid, name=named["name"])
@@ -440,7 +441,8 @@ def _fitted(made: Stored, there: Mapping[int, StoredKey], found: Mapping[StoredK
 def _stripped(item: Stored) -> Stored:
     """Return the stand-in of an object whose own row can be read."""
     made = stand_in(key_of(item), b"", item)
-    assert made is not None
+    if made is None:
+        raise AssertionError(f"{key_of(item)} has no stand-in")
     return made
 
 

@@ -115,7 +115,8 @@ async def update_on_spark(
     if change.shape.generated:
         return None
     spark = session.db.executors["spark"]
-    assert isinstance(spark, SparkExecutor)
+    if not isinstance(spark, SparkExecutor):
+        raise AssertionError(f"the Spark executor is {type(spark).__name__}")
     shape = change.shape
     relation = shape.relation
     joins = len(change.statement.source.ranges) > 1

@@ -205,7 +205,8 @@ async def load_on_spark(
         SqlError: the error of the first bad row, and 58000 where Spark fails; what constraints raise.
     """
     spark = executing(session.db).spark
-    assert spark is not None
+    if spark is None:
+        raise AssertionError("Spark was chosen, and does not run")
     relation, options = spec.relation, spec.options
     progress.bytes_total = total = sum(file.size for file in files)
     tasks = await spark.tasks(ctx)

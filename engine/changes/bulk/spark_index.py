@@ -52,7 +52,8 @@ class SparkSidecars:
         Raises SqlError 57014; 57P03 and 58000 in a session that is pinned to Spark.
         """
         spark = executing(self._session.db).spark
-        assert spark is not None
+        if spark is None:
+            raise AssertionError("Spark was chosen, and does not run")
         written: list[PartRef] = []
         try:
             tasks = await spark.tasks(self._ctx)

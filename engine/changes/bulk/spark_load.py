@@ -54,7 +54,8 @@ async def load_on_spark(
     if route.executor != "spark":
         return None
     spark = session.db.executors["spark"]
-    assert isinstance(spark, SparkExecutor)
+    if not isinstance(spark, SparkExecutor):
+        raise AssertionError(f"the Spark executor is {type(spark).__name__}")
     rows = rows_for(relation, attnums)
     not_null = [c.attnum for c in relation.live if c.not_null]
 

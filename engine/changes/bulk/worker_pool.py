@@ -80,7 +80,8 @@ class LoadWorker:
         worker = cls(process, reader, writer)
         try:
             kind, _body = await worker._receive()
-            assert kind == READY
+            if kind != READY:
+                raise AssertionError(f"a worker began with {kind!r}")
         except BaseException:
             await worker.kill()
             raise
@@ -95,7 +96,8 @@ class LoadWorker:
         """End the process, whatever it is at; return its exit status as ``subprocess`` has it."""
         self.process.kill()
         self._writer.close()
-        assert self.process.stdin is not None
+        if self.process.stdin is None:
+            raise AssertionError("the process was started without a pipe to it")
         self.process.stdin.close()
         return await asyncio.to_thread(self.process.wait)
 

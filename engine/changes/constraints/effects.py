@@ -265,7 +265,8 @@ async def _check(session: Session, change: Change, queue: _Queue) -> None:
 
 
 async def _referencing(session: Session, key: ForeignKey, change: Change) -> None:
-    assert change.new is not None
+    if change.new is None:
+        raise AssertionError("a referencing row is checked that a DELETE took away")
     whole = len(change.new) > KEYS_AT_ONCE and key.constraint.validated
     keys: Keys = {}
     mixed = False
@@ -331,7 +332,8 @@ def _leaves(key: ForeignKey, keys: Sequence[ForeignKey]) -> list[ForeignKey]:
 async def _referenced(
     session: Session, key: ForeignKey, change: Change, queue: _Queue, leaves: Sequence[ForeignKey]
 ) -> None:
-    assert change.old is not None
+    if change.old is None:
+        raise AssertionError("a referenced row is checked that an INSERT brought")
     whole = len(change.old) > KEYS_AT_ONCE and _goes_whole(key, change)
     deferred = session.timing.is_deferred(key.constraint) and _action(key, change) == "a"
     gone: Keys = {}
@@ -563,11 +565,13 @@ async def _new_rows(
 ) -> list[tuple[RowId, Row]]:
     changes = []
     if action == "c":
-        assert renamed is not None
+        if renamed is None:
+            raise AssertionError("a change of keys cascades without the new key")
         for row in rows:
             pause()
             canonical = key.child_key(row.values)
-            assert canonical is not None
+            if canonical is None:
+                raise AssertionError("a referencing row has a NULL in its key")
             cells = list(row.values)
             for i, assign, value in zip(key.child_at, key.assign, renamed[canonical], strict=True):
                 cells[i] = None if value is None else assign(value)
@@ -646,13 +650,15 @@ class Reach:
             if how != "delete":
                 for constraint in table.foreign_keys:
                     if how == "insert" or columns.intersection(constraint.attnums):
-                        assert constraint.foreign is not None
+                        if constraint.foreign is None:
+                            raise AssertionError(f"constraint {constraint.name} is no foreign key")
                         self.reads.update(with_partitions(session.catalog, constraint.foreign.table))
             if how == "insert":
                 continue
             for child, constraint in references_to(session.catalog, table):
                 foreign = constraint.foreign
-                assert foreign is not None
+                if foreign is None:
+                    raise AssertionError(f"constraint {constraint.name} is no foreign key")
                 if how == "update" and not columns.intersection(foreign.attnums):
                     continue
                 action = foreign.on_delete if how == "delete" else foreign.on_update

@@ -61,7 +61,8 @@ class ForeignKey:
     def __init__(self, child: RelationDef, constraint: ConstraintDef, parent: RelationDef) -> None:
         """Compile ``constraint`` of ``child``."""
         foreign = constraint.foreign
-        assert foreign is not None
+        if foreign is None:
+            raise AssertionError(f"constraint {constraint.name} is no foreign key")
         self.child, self.constraint, self.parent = child, constraint, parent
         self.definition = foreign
         self.full = foreign.match == "f"
@@ -370,7 +371,8 @@ class PartitionedKey(ForeignKey):
         made = self._parts.get(oid)
         if made is None:
             part = self._catalog.relation_by_oid(oid)
-            assert part is not None
+            if part is None:
+                raise AssertionError(f"partition {oid} is gone, though its table is locked")
             references = references_above(self._catalog, part)
             constraint = next(c for _, c in references if c.oid == self.constraint.oid)
             made = self._parts[oid] = ForeignKey(self.child, constraint, part)
@@ -441,7 +443,8 @@ def compiled(session: Session, child: RelationDef, constraint: ConstraintDef) ->
     """Return the compiled form of a constraint of the session's catalog, kept with that catalog; also as ``references_to`` gives it."""
     catalog = session.catalog
     kept: dict[Any, Any] = catalog.derived
-    assert constraint.foreign is not None
+    if constraint.foreign is None:
+        raise AssertionError(f"constraint {constraint.name} is no foreign key")
     at = ("foreign key", constraint.oid, constraint.foreign.table)
     made: ForeignKey | None = kept.get(at)
     if made is None:

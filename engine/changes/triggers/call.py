@@ -77,7 +77,9 @@ def _suppress_redundant_updates(event: TriggerEvent) -> Row | None:
         if wrong:
             raise SqlError("39P01", f"suppress_redundant_updates_trigger: must be {rule}")
     old, new = event.old, event.new
-    assert old is not None
-    assert new is not None
+    if old is None:
+        raise AssertionError("an UPDATE trigger fires without the old row")
+    if new is None:
+        raise AssertionError("an UPDATE trigger fires without the new row")
     plain = [i for i, column in enumerate(event.table.live) if not column.generated]
     return None if all(same_image(old[i], new[i]) for i in plain) else new

@@ -37,7 +37,8 @@ async def manage(event: TriggerEvent) -> Row | None:
         return going
     old = event.old[at]
     if event.op == "UPDATE":
-        assert event.new is not None
+        if event.new is None:
+            raise AssertionError("an UPDATE trigger fires without the new row")
         if column.attnum not in event.updated or old == event.new[at]:
             return going
     if old is not None:

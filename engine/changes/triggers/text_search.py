@@ -38,7 +38,8 @@ def update_vector(event: TriggerEvent, *, from_column: bool) -> Row:
         if wrong:
             raise SqlError("XX000", f"tsvector_update_trigger: {rule}")
     row = event.new
-    assert row is not None
+    if row is None:
+        raise AssertionError("an INSERT or UPDATE trigger fires without the new row")
     target, config, *fields = event.args
     at = _column(event, target, "tsvector column", TSVECTOR, "tsvector type")
     known = found_configuration(event.session, _configuration(event, row, config, from_column))

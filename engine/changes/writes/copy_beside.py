@@ -102,7 +102,8 @@ async def load_beside(
         DuplicateKey, and all else that ``Transaction.bulk_insert_parts`` raises.
     """
     pool = loading(session.db).worker_pool
-    assert pool is not None
+    if pool is None:
+        raise AssertionError("a COPY loads beside the server, which has no pool of workers")
     rejects = Rejects()
     used = False
 

@@ -345,7 +345,8 @@ class BatchMaker:
 
         Return how many rows stay, and their columns; None if the careful path has to look. Runs in any thread.
         """
-        assert self._conditions is not None
+        if self._conditions is None:
+            raise AssertionError("the loader ends before its conditions are known")
         for _ in self.add_defaults(rows, read):
             pass
         return self._conditions.apply(rows, read)
@@ -379,7 +380,8 @@ class ColumnLoader(BatchMaker):
     """Reads blocks by column; ``read`` runs in threads, several at a time."""
 
     def __init__(self, loader: RowLoader, columns: Sequence[ShardColumn], decoder: CopyDecoder) -> None:
-        assert isinstance(decoder, LineDecoder)
+        if not isinstance(decoder, LineDecoder):
+            raise AssertionError(f"lines are read by {type(decoder).__name__}")
         self.decoder = decoder
         self.splitter = PlainSplitter(loader.options, len(loader.targets))
         super().__init__(loader, columns)

@@ -79,7 +79,8 @@ class LoadSpec:
     def of(cls, session: Session, statement: Copy, relation: RelationDef) -> LoadSpec:
         """Return that of a bound statement."""
         options = statement.options["codec"]
-        assert isinstance(options, CopyOptions)
+        if not isinstance(options, CopyOptions):
+            raise AssertionError(f"the codec of a COPY is bound as {type(options).__name__}")
         called: set[int] = set()
         checks = bound_checks(relation, session, called)
         generated = bound_generations(relation, session, called)

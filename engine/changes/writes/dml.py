@@ -303,7 +303,8 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     env = make_env(ctx)
     reads = []
     if statement.source is not None and plan.bound.reads:
-        assert insert.source is not None
+        if insert.source is None:
+            raise AssertionError("an INSERT has no source of rows")
         prepare_source(session, compiled_query(plan, "source", insert.source))
         reads = tables_to_lock(session, plan, "source")
     await session.view.start_write(plan, shape.shards, reads)
@@ -328,7 +329,8 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
             if loaded is not None:
                 await check_bulk(session, shape.relation)
                 return outcome("INSERT", loaded, None, None)
-        assert insert.source is not None
+        if insert.source is None:
+            raise AssertionError("an INSERT has no source of rows")
         result = await run_query(session, plan, "source", insert.source, ctx)
         if insert.in_turn and session.parts is None:
             return await _insert_in_turn(session, insert, result, env)
@@ -465,7 +467,8 @@ async def insert_on_conflict(
     ``before``: what the statement has inserted or updated so far, to which these rows come. Returns what was done, with the row's id, what it was (of
     an UPDATE) and is.
     """
-    assert insert.conflict is not None
+    if insert.conflict is None:
+        raise AssertionError("an INSERT has no ON CONFLICT")
     shape, conflict = insert.shape, insert.conflict
     txn = session.block.ensure_txn()
     touched: set[RowId] | RowIds = set() if before is None else before

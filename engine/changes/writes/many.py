@@ -150,7 +150,8 @@ async def _change_some(
         refuse_changed(session, shape, [RowId(row[0]) for row in rows], verb)
     if change.deletes:
         if each:
-            assert firing is not None
+            if firing is None:
+                raise AssertionError("rows are changed one by one, yet no trigger fires")
             gone = ((RowId(row[0]), change.old(row)) for row in rows)
             rows = [rows[one.at] for one in await delete_each(session, firing, shape, gone)]
         else:
@@ -159,7 +160,8 @@ async def _change_some(
         old = openly(lambda: [change.old(row) for row in rows]) if looked_at else []
         new = old
     elif each:
-        assert firing is not None
+        if firing is None:
+            raise AssertionError("rows are changed one by one, yet no trigger fires")
         wanted = ((RowId(row[0]), change.old(row), change.new(row)) for row in rows)
         done = await update_each(session, firing, shape, wanted, env, checks=change.checks)
         rows = [rows[one.at] for one in done]
@@ -171,7 +173,8 @@ async def _change_some(
         new = [row for _, row in changes]
     gathered.count += len(rows)
     if gathered.returned is not None:
-        assert change.returning is not None
+        if change.returning is None:
+            raise AssertionError("rows were gathered for a RETURNING that is not there")
         stored = ((RowId(row[0]), now, row[extra:]) for row, now in zip(rows, new, strict=True))
         openly(gathered.returned.extend, await change.returning.rows(stored, env))
     if gathered.follows:
@@ -233,9 +236,9 @@ class KeysAtTheEnd:
     def __exit__(self, *error: object) -> None:
         """What comes next has its keys looked at."""
         txn = self._session.block.txn
-        for index in self._indexes if txn is not None else ():
-            assert txn is not None
-            txn.defer_unique(index, False)
+        if txn is not None:
+            for index in self._indexes:
+                txn.defer_unique(index, False)
 
     async def look(self) -> None:
         """Look at them. Raises DuplicateKey."""
@@ -275,7 +278,8 @@ async def insert_many(session: Session, insert: InsertPlan, pieces: Pieces, env:
         if session.parts is not None:
             session.parts.touched_in(shape.shard).update(row_id for row_id, _ in kept)
         if gathered.returned is not None:
-            assert insert.returning is not None
+            if insert.returning is None:
+                raise AssertionError("rows were gathered for a RETURNING that is not there")
             stored = ((row_id, row, ()) for row_id, row in kept)
             openly(gathered.returned.extend, await insert.returning.rows(stored, env))
         if insert.effects and insert.conflict is None:

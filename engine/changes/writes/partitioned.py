@@ -333,7 +333,8 @@ async def insert_routed(session: Session, plan: Plan, statement: Insert, params:
     """Run an INSERT into a partitioned table. Raises SqlError 23514 for a row without a partition, and as ``run_insert``."""
     made = routed(session, plan, statement)
     base = made.base
-    assert base is not None
+    if base is None:
+        raise AssertionError("a routed INSERT has no base")
     ctx = context(session, plan, params)
     env = make_env(ctx)
     scans: Sequence[ShardId] = []

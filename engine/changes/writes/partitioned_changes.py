@@ -84,7 +84,8 @@ class Changes:
         if rows is not None and many:
             if self.returned is None:
                 self.returned = SpooledRows.of(self._session, RETURNED)
-            assert isinstance(self.returned, SpooledRows)
+            if not isinstance(self.returned, SpooledRows):
+                raise AssertionError(f"the returned rows are kept as {type(self.returned).__name__}")
             openly(self.returned.extend, rows)
         elif rows is not None:
             self.returned = rows

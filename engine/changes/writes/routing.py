@@ -61,7 +61,8 @@ class Routing:
 def _nowhere(session: Session, table: RelationDef, key: Row) -> SqlError:
     """Return 23514 for a row that no partition has; its key is shown to who may read all of it."""
     made = table.partition_key
-    assert made is not None
+    if made is None:
+        raise AssertionError(f"relation {table.name} is not partitioned")
     detail = None
     shown = Shown.of(table, session).attnums
     if shown is None or all(attnum in shown for attnum in made.attnums):

@@ -161,7 +161,8 @@ class SpooledRows(Sequence[Row]):
                 return found
             at += len(data)
         file = self._file
-        assert file is not None
+        if file is None:
+            raise AssertionError("rows were spooled, and there is no file")
 
         def read() -> bytes:
             file.seek(offset)

@@ -183,7 +183,8 @@ def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
         return lambda row: tuple(None if slot is None else row[slot] for slot in slots)
     if len(slots) == 1:
         only = slots[0]
-        assert only is not None
+        if only is None:
+            raise AssertionError("the only column is taken from no slot")
         return lambda row: (row[only],)
     pick = itemgetter(*slots)
     return lambda row: pick(row)
@@ -256,7 +257,8 @@ async def _update_by_columns(
 ) -> int | Sequence[Row] | Pieces:
     """Change many rows by columns and return how many there were; return the rows, few or in pieces, where they are to be changed one by one."""
     bulk: BulkChanges | None = BulkChanges(session, change, result, env)
-    assert bulk is not None
+    if bulk is None:
+        raise AssertionError("the changes by columns were given up before they began")
     try:
         few = await bulk.few(BULK_ROWS)
         if few is not None:
@@ -299,7 +301,8 @@ async def _change_in_turn(session: Session, change: ChangePlan, result: Result, 
             openly(gathered.old.append, old)
             openly(gathered.new.append, made)
         if gathered.returned is not None:
-            assert change.returning is not None
+            if change.returning is None:
+                raise AssertionError("rows were gathered for a RETURNING that is not there")
             some = await change.returning.rows([(row_id, made, row[change.extra_from :])], env)
             openly(gathered.returned.extend, some)
         if spilling.due:

@@ -63,7 +63,8 @@ async def run_inner(
         outcome = await run_with_changes(session, own, change, params)
     else:
         outcome = await _run(session, own, change, params)
-    assert isinstance(outcome, Rows)
+    if not isinstance(outcome, Rows):
+        raise AssertionError(f"a statement that returns rows ended as {type(outcome).__name__}")
     return outcome
 
 

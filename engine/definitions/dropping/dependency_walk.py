@@ -171,7 +171,8 @@ def _told(session: Session, walk: _Walk) -> list[Told]:
         if how & _SILENT or not how & _TOLD:
             continue
         what = describe_object(session, *address)
-        assert what is not None, address
+        if what is None:
+            raise AssertionError(f"there is no object {address}")
         made.append(Told(what, "" if on is None else describe_object(session, *on) or ""))
     return made
 

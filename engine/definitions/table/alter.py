@@ -518,7 +518,8 @@ async def _set_schema(session: Session, relation: RelationDef, name: str) -> Non
     refuse_temporary_move(name, relation.schema)
     if name in ("pg_catalog", "information_schema"):
         raise SqlError("0A000", f"cannot move objects into schema {name}")
-    assert schema is not None
+    if schema is None:
+        raise AssertionError(f"there is no schema {name}")
     if schema.name == relation.schema:
         return
     _refuse_if_owned(session, relation, "cannot move an owned sequence into another schema")

@@ -95,7 +95,8 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
     drawing, sequences = with_sequences(session, replace(relation, columns=(*relation.columns, slot)), [spec])
     if sequences:
         sql = drawing.columns[-1].default_sql
-        assert sql is not None
+        if sql is None:
+            raise AssertionError("the added column has no default")
         spec = replace(spec, default_sql=sql, default=stored_default(sql, spec.type, session.catalog))
         await session.view.change(sequences)
     if spec.default is None and not spec.generated:

@@ -50,7 +50,8 @@ async def mark(
         holder, constraint = found
         if constraint.validated != validated:
             latest = changed.get(key_of(holder), holder)
-            assert isinstance(latest, RelationDef | TypeDef)
+            if not isinstance(latest, RelationDef | TypeDef):
+                raise AssertionError(f"constraints are of tables and domains, not of {type(latest).__name__}")
             changed[key_of(holder)] = _with(latest, replace(constraint, validated=validated))
     if changed:
         await session.view.change(list(changed.values()))

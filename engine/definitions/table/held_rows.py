@@ -74,7 +74,8 @@ async def repack_rows(session: Session, oid: int, holding: Iterable[tuple[Relati
             continue
         await touch(session, [table])
         changed = session.catalog.relation_by_oid(table)
-        assert changed is not None
+        if changed is None:
+            raise AssertionError(f"table {table} is gone while its rows are packed again")
         await rewrite_rows(session, relation_now, changed, partial(_repacked, places))
 
 

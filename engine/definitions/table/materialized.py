@@ -173,7 +173,8 @@ async def _prepare(
     params: Params,
 ) -> tuple[CompiledQuery, ExecContext]:
     """Return the view's query, and what it runs with in the session's transaction, which is going to write the view."""
-    assert statement.query is not None
+    if statement.query is None:
+        raise AssertionError("a materialized view has no query")
     query = compiled_query(plan, "query", statement.query)
     prepare_source(session, query)
     scans = tables_to_lock(session, plan, "query")

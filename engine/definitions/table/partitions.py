@@ -109,7 +109,8 @@ def check_keys(relation: RelationDef) -> None:
 def joined(session: Session, relation: RelationDef, statement: st.CreateTable) -> RelationDef:
     """Return a new table as the partition that it is to be, without what it has from its parent. Raises SqlError 42P17."""
     parent = table_of(session, statement.parent)
-    assert statement.bound is not None
+    if statement.bound is None:
+        raise AssertionError("a partition is attached without a bound")
     check_bound(
         relation.name,
         statement.bound,

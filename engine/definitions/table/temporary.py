@@ -75,7 +75,8 @@ class TableActions:
 
 
 async def _has_rows(session: Session, oid: int) -> bool:
-    assert session.block.txn is not None
+    if session.block.txn is None:
+        raise AssertionError("rows are looked for without a transaction")
     session.block.txn.next_statement()
     async for rows in session.block.txn.scan(ShardId(oid)):
         if rows:

@@ -310,7 +310,10 @@ class AggregateNode(Node):
                                 yield from found.states[i].feed(call.steps, call.values(bucket), e)
                         for row in bucket if called else ():
                             for i, call in called:
-                                assert call.steps is not None
+                                if call.steps is None:
+                                    raise AssertionError(
+                                        "an aggregate that is folded step by step has no steps"
+                                    )
                                 yield from found.states[i].feed(call.steps, call.values([row]), e)
                         for i, call in paced(buffered, 16):
                             test = call.filter

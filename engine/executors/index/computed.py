@@ -111,7 +111,8 @@ class FunctionSource(ComputedSource):
 
     def _read_objects(self, sets: list[Any], e: Env) -> list[Any]:
         """Return the values of functions, those that are JSON objects as rows of the columns asked for."""
-        assert e.session is not None
+        if e.session is None:
+            raise AssertionError("functions are read without a session")
         read: list[Any] = []
         for found, asked in zip(sets, self.objects, strict=True):
             if asked is not None:

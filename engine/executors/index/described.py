@@ -330,7 +330,8 @@ class Describer:
     def sample_scan(self, source: SampleScan | VirtualSample) -> PlanNode:
         """A sample of a table."""
         made = self._scan("Sample Scan", source.item, source.number)
-        assert source.item.sample is not None
+        if source.item.sample is None:
+            raise AssertionError("a sample is scanned of a range without TABLESAMPLE")
         made.details["Sampling"] = self.texts.sampling(source.item.sample)
         return made
 

@@ -115,7 +115,8 @@ class Steps:
         return state
 
     def _folded(self, state: Any, values: list[Any]) -> Any:
-        assert self.fold is not None
+        if self.fold is None:
+            raise AssertionError("the aggregate has no function to fold with")
         if self.strict:
             values = [value for value in values if value is not None]
             if state is NOTHING and values:

@@ -96,7 +96,8 @@ def over_frames(
 def _taken_out(steps: Steps, state: Any, row: Sequence[Any], e: Env) -> Generator[Item, None, Any]:
     """Return the state without a row, None where it has to begin anew."""
     inverse = steps.inverse
-    assert inverse is not None
+    if inverse is None:
+        raise AssertionError("the aggregate has no inverse")
     if inverse.may_suspend:
         return (yield from evaluate(inverse, (state, *row), e))
     return inverse((state, *row), e)

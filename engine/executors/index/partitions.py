@@ -92,13 +92,15 @@ def arms_of(query: QueryExpr) -> list[Select]:
     """Return the parts of a query that stands for a partitioned table, one for each partition."""
     if isinstance(query, SetOp):
         return [*arms_of(query.left), *arms_of(query.right)]
-    assert isinstance(query, Select)
+    if not isinstance(query, Select):
+        raise AssertionError(f"an arm of a set operation is {type(query).__name__}")
     return [query]
 
 
 def _range(arm: Select) -> RelationRange:
     item = arm.ranges[0]
-    assert isinstance(item, RelationRange)
+    if not isinstance(item, RelationRange):
+        raise AssertionError(f"the first range is {type(item).__name__}, not a relation")
     return item
 
 

@@ -87,7 +87,8 @@ def _takes(query: QueryExpr, condition: Expr) -> bool:
 def _with(query: QueryExpr, condition: Expr) -> QueryExpr:
     if isinstance(query, SetOp):
         return replace(query, left=_with(query.left, condition), right=_with(query.right, condition))
-    assert isinstance(query, Select)
+    if not isinstance(query, Select):
+        raise AssertionError(f"an arm of a set operation is {type(query).__name__}")
     values = [target.expr for target in query.targets if not target.junk]
     conjuncts = conjuncts_of(query.where)
     moved = _moved(condition, values)

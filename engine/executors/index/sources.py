@@ -561,7 +561,8 @@ class IndexSource(Source):
     def _parts(self, outer: Any, e: Env, ctx: Any, known: Mapping[RowFunction, Any]) -> Pipe:
         """Look up a range, so many rows at a time as are a few megabytes."""
         attnum = self.following
-        assert attnum is not None
+        if attnum is None:
+            raise AssertionError("the source follows no column")
         part = Part(None, FIRST_ROWS)
         while True:
             found = self.request(outer, e, ctx, known, part)

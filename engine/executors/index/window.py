@@ -184,7 +184,8 @@ class Function:
 
     def fill_own(self, p: Partition, frames: Frames, e: Env) -> Generator[Item, None, list[Any]]:
         """As ``fill``, for a user's aggregate."""
-        assert self.own is not None
+        if self.own is None:
+            raise AssertionError("the window function is no user's aggregate")
         test, positions = self.filter, self.positions
         rows = [
             None if test >= 0 and row[test] is not True else tuple([row[x] for x in positions])

@@ -159,7 +159,8 @@ def _server(config: Config, folder: Path) -> Iterator[int]:
     ]  # fmt: skip
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment, text=True)
-    assert process.stdout is not None
+    if process.stdout is None:
+        raise AssertionError("the process was started without a pipe from it")
     try:
         for line in process.stdout:
             if match := _READY.search(line):

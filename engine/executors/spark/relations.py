@@ -178,7 +178,8 @@ class Inputs:
         all_sizes = [_size(part.path, noted) for part, noted in zip(item.holed, item.sizes, strict=True)]
         for parts, sizes, beside in _apart(item.holed, all_sizes, whole):
             slots = slots_for(sizes, list(beside.values()))
-            assert slots is not None
+            if slots is None:
+                raise AssertionError("the relations beside each other have no slots")
             frame = self._read(session, item, [*(part.path for part in parts), *beside])
             with hidden.arrays_sql(tuple(parts), tuple(sizes), slots) as arrays:
                 gone = is_hidden(arrays, slots, "_metadata.file_size", "_metadata.row_index")
@@ -453,7 +454,8 @@ def _spark_type(type_: PhysicalType) -> str:
     if type_.kind == "decimal":
         return _DIALECT.decimal(type_.precision, type_.scale)
     if type_.kind == "list":
-        assert type_.element is not None
+        if type_.element is None:
+            raise AssertionError("a list has no type of elements")
         return _DIALECT.list_of(_spark_type(type_.element))
     return _DIALECT.types[type_.kind]
 

@@ -142,7 +142,8 @@ class Running(EngineQuery):
 
     async def _fetch(self) -> Any:
         producer = self._producer
-        assert producer is not None
+        if producer is None:
+            raise AssertionError("rows are fetched before anything produces them")
         self._runtime.waits.enter(self._client.session, JOB)
         try:
             while True:
@@ -174,7 +175,8 @@ class Running(EngineQuery):
         if self._collected is not None:
             batch = self._collected.next()
             return None if batch is None else self._shaped(batch)
-        assert self._spool is not None
+        if self._spool is None:
+            raise AssertionError("rows are read on before there is a spool")
         while True:
             if self._file is not None:
                 for batch in self._file:
@@ -235,7 +237,8 @@ class Running(EngineQuery):
     async def _until_read(self) -> None:
         """Wait until little enough lies there unread."""
         spool = self._spool
-        assert spool is not None
+        if spool is None:
+            raise AssertionError("rows are waited for before there is a spool")
         while not self._closed:
             self._read.clear()
             if await self._in_thread(spool.unread_bytes, watched=False) < AHEAD_BYTES // 2:
@@ -316,7 +319,8 @@ class Running(EngineQuery):
         return None if measured is not None and measured <= DIRECT_BYTES else rdd
 
     def _write(self) -> None:
-        assert self._spool is not None
+        if self._spool is None:
+            raise AssertionError("there is no spool to write to")
         self._spool.write(int(self._live.context.defaultParallelism))
 
     def _free(self) -> None:

@@ -239,7 +239,8 @@ class Spool:
         for leaving in (path, path.with_name(f".{path.name}.crc")):
             leaving.unlink(missing_ok=True)
         window = self._window(self._next)
-        assert window is not None
+        if window is None:
+            raise AssertionError("the spool has no window where rows were counted")
         window.read += size
         self._next += 1
 

@@ -155,7 +155,8 @@ class FilesReader:
                 if self._open is None and not await self._next_file():
                     break
                 reading = self._open
-                assert reading is not None
+                if reading is None:
+                    raise AssertionError("the folder is polled, and no file is open")
                 rows, done = await self._take(reading, self._most - count)
                 if not done and not reading.committed and not reading.proved:
                     await self._prove(reading)
@@ -217,7 +218,8 @@ class FilesReader:
 
     @property
     def _folder(self) -> Folder:
-        assert self._opened is not None, "the reader is not open"
+        if self._opened is None:
+            raise AssertionError("the reader is not open")
         return self._opened
 
     async def _beside(self, work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
@@ -338,7 +340,8 @@ class FilesReader:
 
     def _batch_on_spark(self, large: Sequence[tuple[Found, ServerFile]]) -> Batch:
         """Return a batch whose rows Spark writes while it is staged; what is known only then is entered in it then."""
-        assert self._spark is not None
+        if self._spark is None:
+            raise AssertionError("Spark is to read the files, and there is none")
         files = [found for found, _file in large]
         for _ in files:
             self._ready.popleft()

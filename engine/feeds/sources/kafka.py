@@ -107,7 +107,8 @@ class KafkaReader:
     async def acknowledge(self, batch: Batch) -> None:
         """See Reader: nobody is told."""
         for partition, body in batch.offsets.items():
-            assert body is not None
+            if body is None:
+                raise AssertionError("a partition of the batch has no offset")
             self._next[int(partition)] = stored.decode(body, Offset)
         self.progress.lag.amount = max((self.progress.lag.amount or 0) - sum(batch.rows.values()), 0)
 

@@ -243,7 +243,8 @@ class PostgresReader:
 
     async def _transactions(self, messages: Sequence[bytes]) -> Batch | None:
         """Return the net effect of whole transactions, None if all of them are here already."""
-        assert self._offset is not None
+        if self._offset is None:
+            raise AssertionError("changes come before the offset is known")
         changes: dict[int, TableChanges] = {}
         lsn, count, skip, commit_lsn = self._offset.lsn, 0, False, 0
         ended = True

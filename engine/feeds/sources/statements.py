@@ -167,7 +167,8 @@ def _with_columns(session: Session, table: st.CreateTable, columns: str) -> st.C
     """Return a table with columns that are written as in CREATE TABLE."""
     [parsed] = parse(f"CREATE TABLE t ({columns})")
     bound = bind_statement(parsed.statement, parsed.text, session.catalog, ("public",)).statement
-    assert isinstance(bound, st.CreateTable)
+    if not isinstance(bound, st.CreateTable):
+        raise AssertionError(f"CREATE TABLE is bound as {type(bound).__name__}")
     return replace(table, columns=bound.columns, keys=bound.keys)
 
 

@@ -513,7 +513,8 @@ def goes_by_row(query: QueryExpr) -> bool:
 
 def _range_of(select: Select) -> int:
     item = select.from_[0]
-    assert isinstance(item, RangeRef)
+    if not isinstance(item, RangeRef):
+        raise AssertionError(f"a subscription reads {type(item).__name__}, not a range")
     return item.range
 
 

@@ -315,7 +315,8 @@ class Body:
     def part(self, target: Target, whole: SqlType, source: Source, values: list[Any], skip: int) -> ReadyPart:
         """Return how a part of ``source`` is replaced."""
         variable = self.routine.variables[target.variable]
-        assert target.names is not None
+        if target.names is None:
+            raise AssertionError("a part is assigned to that has no names")
         names = VariableNames(
             self.routine.variables, target.names, self.routine.conflict, self.shapes(values)
         )

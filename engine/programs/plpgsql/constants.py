@@ -59,7 +59,8 @@ def placed(error: DataError, span: Span, piece: tree.Piece) -> SqlError:
 
 def placed_in_target(error: SqlError, piece: tree.Piece) -> SqlError:
     """Return an error with a place in what is written left of ``:=`` as one in the text of the assignment."""
-    assert error.span is not None
+    if error.span is None:
+        raise AssertionError("an error in the target of an assignment has no place")
     span = Span(error.span.start - len(ALONE), error.span.end - len(ALONE))
     return placed(error, span, piece)
 

@@ -280,7 +280,8 @@ async def call(frame: Frame, statement: tree.CallRoutine) -> None:
 def _outputs(frame: Frame, node: ast.Call, bound: st.Call, names: tree.Names) -> list[tree.Target]:
     """Return the variables that stand for a procedure's outputs. Raises SqlError 42601 for what is none."""
     function = frame.session.catalog.function_by_oid(bound.call.proc)
-    assert function is not None
+    if function is None:
+        raise AssertionError(f"function {bound.call.proc} is gone while it is called")
     given: dict[str | int, ast.Node] = {}
     for i, arg in enumerate(node.call.args):
         if isinstance(arg, ast.NamedArg):
@@ -360,10 +361,12 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
         outcome = await frame.opened(variable.cursor.query)
         scroll = variable.cursor.scroll
     elif statement.dynamic:
-        assert statement.query is not None
+        if statement.query is None:
+            raise AssertionError("OPEN has no query")
         outcome = await opened(frame, statement.query, statement.params, keeps=True)
     else:
-        assert statement.query is not None
+        if statement.query is None:
+            raise AssertionError("OPEN has no query")
         outcome = await frame.opened(statement.query)
     cursors = cursors_of(frame)
     name = frame.values[variable.number]

@@ -177,7 +177,8 @@ class Frame:
         plan = ready.plan
         if plan.bound.stable:
             values += plan.stable_values(self.session, values)
-        assert ready.function is not None
+        if ready.function is None:
+            raise AssertionError("an expression that is ready has no compiled function")
         return openly(ready.function, (), Env(values, self.session, shared=Shared()))[0]
 
     async def of_type(self, piece: Piece, type_: SqlType) -> Any:
@@ -204,7 +205,8 @@ class Frame:
         outcome = await self.run(piece)
         if not isinstance(outcome, Rows):
             raise SqlError("42601", f"query is not a SELECT: {piece.text}")
-        assert not hasattr(outcome.result, "batches")
+        if hasattr(outcome.result, "batches"):
+            raise AssertionError("rows come in batches where all of them were asked for")
         return outcome.columns, list(outcome.result.rows)
 
     async def fetched(self, piece: Piece) -> Outcome:
@@ -307,7 +309,8 @@ class Frame:
     async def packed(self, row: Sequence[Any], types: Sequence[int], target: SqlType) -> bytes:
         """Return a row as a value of a composite type, by position: what is missing is NULL, what is too much is left out."""
         made = result_row(self.session.catalog, target.oid)
-        assert made is not None
+        if made is None:
+            raise AssertionError(f"type {target.oid} is no row type")
         live = made.live
         values = [
             await self.cast(row[i], SqlType(types[i]), column.declared) if i < len(row) else None
@@ -461,6 +464,7 @@ def affected(outcome: Outcome) -> int:
     """Return how many rows a statement returned, or changed."""
     if isinstance(outcome, Rows):
         return len(outcome.result.rows)  # type: ignore[union-attr]
-    assert isinstance(outcome, Command)
+    if not isinstance(outcome, Command):
+        raise AssertionError(f"a statement ended as {type(outcome).__name__}")
     last = outcome.tag.rsplit(" ", 1)[-1]
     return int(last) if last.isdigit() else 0

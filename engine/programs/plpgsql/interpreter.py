@@ -346,7 +346,8 @@ class Interpreter:
     async def _for_cursor(self, statement: tree.ForCursor) -> Signal | None:
         frame = self.frame
         variable = frame.body.routine.variables[statement.cursor]
-        assert variable.cursor is not None
+        if variable.cursor is None:
+            raise AssertionError("the variable of a loop over a cursor is no cursor")
         if dynamic.is_open(frame, variable):
             raise SqlError("42P03", f'cursor "{frame.values[variable.number]}" already in use')
         await dynamic.take_arguments(frame, variable.cursor, statement.arguments)

@@ -110,7 +110,8 @@ def _place(frame: Frame, target: tree.Target) -> tuple[SqlType, Source, int]:
     missing = SqlError("42703", f'record "{variable.name}" has no field "{name}"')
     if number in frame.body.opened:
         form = frame.body.row_form
-        assert form is not None
+        if form is None:
+            raise AssertionError("the routine has no form for rows")
         at = form.names.get(name) if isinstance(name, str) else None
         if at is None:
             raise missing
@@ -153,12 +154,15 @@ async def _replaced(frame: Frame, target: tree.Target, part: ReadyPart, value: A
         part = frame.body.part(target, whole, source, frame.values, skip)
 
     def planned() -> tuple[Any, tuple[Any, ...]]:
-        assert part.plan is not None
+        if part.plan is None:
+            raise AssertionError("a part is run before it has a plan")
         return part.plan, _given(frame, part, value)
 
     outcome = await frame.run_plan(planned, again)
-    assert isinstance(outcome, Rows)
-    assert not hasattr(outcome.result, "batches")
+    if not isinstance(outcome, Rows):
+        raise AssertionError(f"a statement that returns rows ended as {type(outcome).__name__}")
+    if hasattr(outcome.result, "batches"):
+        raise AssertionError("rows come in batches where all of them were asked for")
     frame.row_count = 1
     return next(iter(outcome.result.rows))[0]
 
@@ -171,7 +175,8 @@ def _keep(frame: Frame, target: tree.Target, source: Source, made: Any) -> None:
         frame.values[number] = made
     elif number in frame.body.opened:
         form = frame.body.row_form
-        assert form is not None
+        if form is None:
+            raise AssertionError("the routine has no form for rows")
         row = old or OpenRow(form, (None,) * len(form.columns))  # the others of what is NULL are NULL then
         frame.values[number] = row.with_cell(at, made)
     else:

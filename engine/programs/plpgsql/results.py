@@ -162,7 +162,8 @@ async def run_return_next(frame: Frame, statement: tree.ReturnNext) -> None:
             record = RecordValue((None,) * len(live), tuple([column.declared.oid for column in live]))
     if row is not None:
         # what the domain demands is not looked at where a set is returned, as in PostgreSQL
-        assert frame.scalar is not None
+        if frame.scalar is None:
+            raise AssertionError("a routine that returns single values has no type for them")
         if record is None:
             types = tuple([column.type.oid for column in row.live])
             record = RecordValue((None,) * len(types), types)
@@ -205,7 +206,8 @@ async def add_query(
     types = [c.type for c in columns]
     row = None if frame.scalar is None else _row_under(frame, frame.scalar)
     if row is not None:
-        assert frame.scalar is not None
+        if frame.scalar is None:
+            raise AssertionError("a routine that returns single values has no type for them")
         _compare([column.declared for column in row.live], types, message, domains=domains)
         names, oids = tuple([c.name for c in columns]), tuple([t.oid for t in types])
         for values in rows:

@@ -40,7 +40,8 @@ async def run_trigger(function: FunctionDef, event: TriggerEvent) -> Row | None:
             lambda: _read(event, function, row_type),
         )
         form = body.row_form
-        assert form is not None
+        if form is None:
+            raise AssertionError("the routine has no form for rows")
         frame = Frame(session, body, lambda: signature(session, function))
         frame.columns = form.outputs
         frame.mismatch = "returned row structure does not match the structure of the triggering table"

@@ -196,8 +196,10 @@ class Routines:
         except Exception as error:
             tell_where(error, words)
             raise
-        assert not isinstance(outcome, Command)
-        assert isinstance(outcome.result, ReadyRows)
+        if isinstance(outcome, Command):
+            raise AssertionError("a query ended without rows")
+        if not isinstance(outcome.result, ReadyRows):
+            raise AssertionError(f"rows that are all there are {type(outcome.result).__name__}")
         return outcome.columns, outcome.result.rows
 
     def _planned(self, parsed: Parsed) -> Plan:
@@ -324,7 +326,8 @@ class Routines:
         outcome = await run_inner(self.session, plan, again)
         if isinstance(outcome, Command):
             return (), ()
-        assert isinstance(outcome.result, ReadyRows)
+        if not isinstance(outcome.result, ReadyRows):
+            raise AssertionError(f"rows that are all there are {type(outcome.result).__name__}")
         return outcome.columns, outcome.result.rows
 
     def _body(self, function: FunctionDef, call: SqlCall) -> Body:

@@ -194,7 +194,8 @@ class VirtualCatalog:
         if kept is None:
             definition = self._relations[oid]
             each = source.each
-            assert each is not None
+            if each is None:
+                raise AssertionError("a relation without a function for each database is kept")
             made = KeptRows(
                 lambda session, item: _tuples(definition, numbered(definition, each(session, item), session)),
                 source.needs,
@@ -236,7 +237,8 @@ class VirtualCatalog:
         if source.scope != "catalog":
             part = _static.get((oid, position))
             if part is None:
-                assert make is not None
+                if make is None:
+                    raise AssertionError("a relation has neither a part nor a function that makes it")
                 part = Part(printed(session, self._made, definition, make, session))
                 if source.scope == "static":
                     _static[oid, position] = part
@@ -453,7 +455,8 @@ def built_in_lists(catalog: CatalogSnapshot) -> Mapping[int, tuple[AclItem, ...]
 def all_of(source: Source) -> Maker:
     """Return what makes the rows of all relations from what makes those of one."""
     each = source.each
-    assert each is not None
+    if each is None:
+        raise AssertionError("all rows are asked of a relation that has no function for each object")
 
     def make(session: Reading) -> Iterator[RowDict]:
         catalog: CatalogSnapshot = session.catalog

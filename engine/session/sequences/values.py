@@ -168,7 +168,8 @@ class Counter:
         """Return once what is stored lies beyond the first ``given`` calls. Raises TxnError."""
         while self.covered < given:
             self._write_if_low()
-            assert self._writing is not None
+            if self._writing is None:
+                raise AssertionError("a sequence is low, and nothing is being written")
             await asyncio.shield(self._writing)
 
     async def _write(self) -> None:
@@ -247,7 +248,8 @@ class Counters:
 
     def of(self, relation: RelationDef) -> Counter:
         """Return the counter of a sequence. DamagedFile: how far it has counted is lost; a RESTART is a new one."""
-        assert relation.sequence is not None
+        if relation.sequence is None:
+            raise AssertionError(f"relation {relation.name} is no sequence")
         key = relation.oid, relation.sequence.generation
         counter = self._counters.get(key)
         if counter is None:
@@ -260,7 +262,8 @@ class Counters:
 
     def forget(self, relation: RelationDef) -> None:
         """Let go of the counter of a generation that is no more. Its row goes with ``remove_rows``, or the next start."""
-        assert relation.sequence is not None
+        if relation.sequence is None:
+            raise AssertionError(f"relation {relation.name} is no sequence")
         key = relation.oid, relation.sequence.generation
         counter, stored = self._counters.pop(key, None), self._stored.pop(key, None)
         if counter is not None:
@@ -315,7 +318,8 @@ class Counters:
         """Stage in ``txn`` that the second of each pair, a new sequence, stands where the first stands now."""
         rows: list[tuple[int, int, int, bool]] = []
         for old, new in pairs:
-            assert new.sequence is not None
+            if new.sequence is None:
+                raise AssertionError(f"relation {new.name} is no sequence")
             counter = self.of(old)
             rows.append((new.oid, new.sequence.generation, counter.value, counter.called))
         if not rows:

@@ -217,7 +217,8 @@ class Block:
 
     def _enter_another(self, txn: Transaction, timeline: str) -> None:
         """Read in a timeline from here on; what is open reads on where it began. Raises SqlError 25000 within a function, 42704."""
-        assert self._split is not None
+        if self._split is None:
+            raise AssertionError("timelines are changed by a block that is not split")
         found = self._split.get(timeline)
         if found is None or not self._session.db.store.has_timeline(timeline):
             raise gone(timeline)
@@ -527,7 +528,8 @@ class Block:
         """
         self._join()
         txn = self.txn
-        assert txn is not None
+        if txn is None:
+            raise AssertionError("there is no transaction to end")
         if self._limit.timeout_ms:
             self._limit.stop()
         try:
@@ -551,7 +553,8 @@ class Block:
             self.rollback()
             raise error
         txn = self.txn
-        assert txn is not None
+        if txn is None:
+            raise AssertionError("there is no transaction to end")
         self._committed(outcome.result())
         self._done(txn)
 
@@ -673,7 +676,8 @@ class Block:
 
     async def undo_part(self, part: Savepoint) -> None:
         """Undo what came after ``begin_part``. Raises why the transaction has ended, if it has."""
-        assert self.txn is not None
+        if self.txn is None:
+            raise AssertionError("there is no transaction to undo a part of")
         if self._session.ahead.builds:
             self._session.ahead.close()
         await savepoints.go_back(self._session, self.root, part)
@@ -690,7 +694,8 @@ class Block:
         """ROLLBACK TO: undo what came after; the savepoint stays. Returns its depth."""
         position = savepoints.position_of(self.savepoints, name)
         del self.savepoints[position + 1 :]
-        assert self.txn is not None
+        if self.txn is None:
+            raise AssertionError("there is no transaction to undo a part of")
         await savepoints.go_back(self._session, self.root, self.savepoints[position])
         self.new_storage.undone(position)
         self.state = next_state(self.state, BlockEvent.ROLLBACK_TO)

@@ -152,7 +152,8 @@ class PlainSplitter:
 
     def _whole_fields(self, block: bytes) -> bool:
         """Return whether all quoted fields are whole ones, so that Arrow reads them, and quotes in them, as PostgreSQL."""
-        assert self._quoted is not None
+        if self._quoted is None:
+            raise AssertionError("fields are looked at before quotes are")
         return self._quote not in self._quoted.sub(b"", block)
 
     def _quotes(self, block: bytes) -> bool:

@@ -75,7 +75,8 @@ class TextDecoder(LineDecoder):
     def first_end(self, data: bytes) -> int:
         """See LineDecoder."""
         match = _BEFORE_END.match(data, 1 if self._escapes else 0)
-        assert match is not None
+        if match is None:
+            raise AssertionError("a pattern that matches what is empty, too, has not matched")
         at = match.end()
         self._escapes = data[at : at + 1] == b"\\"
         return at if at < len(data) and not self._escapes else -1

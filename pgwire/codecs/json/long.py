@@ -48,7 +48,8 @@ def string(text: str, at: int) -> tuple[str, int]:
     at += 1
     while True:
         found = _INSIDE.match(text, at, at + WINDOW)
-        assert found is not None  # it matches what is empty, too
+        if found is None:
+            raise AssertionError("a pattern that matches what is empty, too, has not matched")
         end = found.end()
         last = end - 6
         if last >= at and not text.startswith('"', end) and _HIGH.match(text, last) is not None:
@@ -207,7 +208,8 @@ def _past_string(text: str, at: int) -> int:
     at += 1
     while True:
         found = _INSIDE.match(text, at, at + WINDOW)
-        assert found is not None  # it matches what is empty, too
+        if found is None:
+            raise AssertionError("a pattern that matches what is empty, too, has not matched")
         at = found.end()
         if text.startswith('"', at):
             return at + 1

@@ -115,7 +115,8 @@ def pack(items: Sequence[Item]) -> bytes:
             distance = struct.pack(">H", 0xFFFF - item.distance) if item.kind == PHRASE else b""
             open_.append((distance, 1 if item.kind == NOT else 2))
             continue
-        assert isinstance(item, Word)
+        if not isinstance(item, Word):
+            raise AssertionError(f"{type(item).__name__} in a tsquery is neither a word nor an operator")
         if len(item.text) > MAX_LEXEME_BYTES or len(data := item.text.encode("utf-8")) > MAX_LEXEME_BYTES:
             raise DataError("54000", quoting("word is too long in tsquery: ", item.text))
         used += len(data) + 1
@@ -162,7 +163,8 @@ def unpack(value: bytes) -> Query:
                 open_.append((place, left - 1))
                 break
             operator = found[place]
-            assert isinstance(operator, Operator)
+            if not isinstance(operator, Operator):
+                raise AssertionError(f"an operand of a tsquery, {type(operator).__name__}, has operands")
             if operator.kind == PHRASE:
                 found[place] = Operator(PHRASE, 0xFFFF - (value[at] << 8 | value[at + 1]))
                 at += 2
@@ -479,7 +481,8 @@ def show_items(items: Sequence[Item]) -> str:
         place, around, right = top
         item = items[place]
         if not isinstance(item, Operator):
-            assert isinstance(item, Word)
+            if not isinstance(item, Word):
+                raise AssertionError(f"{type(item).__name__} in a tsquery is neither a word nor an operator")
             shown.append(show_word(item))
             continue
         kind = item.kind
@@ -583,7 +586,8 @@ def sender(settings: CodecSettings) -> Callable[[bytes], bytes]:
     def send_item(item: Item) -> bytes:
         if isinstance(item, Word):
             return bytes((1, item.weights, item.prefix)) + encode(item.text) + b"\0"
-        assert isinstance(item, Operator)
+        if not isinstance(item, Operator):
+            raise AssertionError(f"{type(item).__name__} in a tsquery is neither a word nor an operator")
         distance = struct.pack(">H", item.distance) if item.kind == PHRASE else b""
         return bytes((2, item.kind)) + distance
 

@@ -52,7 +52,8 @@ def with_part(
     if not is_domain(type_.oid):
         return made
     coerced = try_coerce(made, type_, CastContext.ASSIGNMENT, env)
-    assert coerced is not None
+    if coerced is None:
+        raise AssertionError("a value that was assignable is not coerced")
     return coerced
 
 
@@ -67,7 +68,8 @@ def _with_field(
 ) -> Expr:
     env = scope.context.env
     field = steps[0]
-    assert isinstance(field, str)
+    if not isinstance(field, str):
+        raise AssertionError(f"a field is named by {type(field).__name__}")
     row = env.row_type(base_oid(type_.oid)) if is_composite(type_.oid) else None
     if row is None:
         raise SqlError(
@@ -300,5 +302,6 @@ def bind_of_parts(scope: Scope, node: ast.OfParts) -> Expr:
     if not is_domain(node.type.oid):
         return made
     coerced = try_coerce(made, node.type, CastContext.ASSIGNMENT, scope.context.env)
-    assert coerced is not None
+    if coerced is None:
+        raise AssertionError("a value that was assignable is not coerced")
     return coerced

@@ -55,7 +55,8 @@ def cell_reader(column: ColumnDef) -> CellReader:
             if decode is None:
                 return None
         elif kind == "int":
-            assert isinstance(written, int)
+            if not isinstance(written, int):
+                raise AssertionError(f"an integer is kept as {type(written).__name__}")
             if limit:
                 if not -limit <= written < limit:
                     return None
@@ -76,7 +77,8 @@ def cell_reader(column: ColumnDef) -> CellReader:
             return Const(type=type_, value=written, span=node.span)
         else:
             return None
-        assert decode is not None
+        if decode is None:
+            raise AssertionError(f"cells of kind {kind} have no decoder")
         try:
             value = decode(str(written))
         except DataError:

@@ -52,7 +52,8 @@ def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
     if node.query is not None:
         return _query(context, node)
     reference = node.relation
-    assert reference is not None
+    if reference is None:
+        raise AssertionError("COPY has neither a relation nor a query")
     relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
     wrong = _wrong_kind(relation, node.is_from)
     columns = _columns(relation, node.columns)
@@ -140,9 +141,11 @@ def _change(context: BindContext, node: ast.Copy) -> st.Copy:
     """Bind COPY of what RETURNING gives, or of a query whose WITH changes data."""
     if isinstance(node.query, ast.Merge):
         raise SqlError("0A000", "MERGE not supported in COPY")
-    assert node.query is not None
+    if node.query is None:
+        raise AssertionError("COPY has neither a relation nor a query")
     change = bind_node(context, node.query)
-    assert isinstance(change, Insert | Update | Delete | st.WithChanges)
+    if not isinstance(change, Insert | Update | Delete | st.WithChanges):
+        raise AssertionError(f"a change in COPY is bound as {type(change).__name__}")
     columns = returned_rows(change)
     if columns is None:
         raise SqlError("0A000", "COPY query must have a RETURNING clause")

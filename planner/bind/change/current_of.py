@@ -62,7 +62,8 @@ def bind_current_of(
         )
         conditions.append(make_operator("=", var, value, context.env, node.span))
     condition = all_conditions(conditions)
-    assert condition is not None
+    if condition is None:
+        raise AssertionError("the row of a cursor has no key")
     return condition
 
 

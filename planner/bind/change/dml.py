@@ -428,7 +428,8 @@ def rows_to_change(
     ranges: list[Range] = list(scope.finished_ranges())
     first = ranges[0]
     if not of_view:
-        assert isinstance(first, RelationRange)
+        if not isinstance(first, RelationRange):
+            raise AssertionError(f"the rows of {type(first).__name__} are to be changed")
         every = frozenset(column.attnum for column in relation.live) | {ROW_ID}
         ranges[0] = replace(first, used=first.used | every)
     return Select(

@@ -67,12 +67,14 @@ def insert_source(
     ``columns``: of what is named, a view perhaps; ``stored`` gives the table's for those that get values.
     """
     query = node.query
-    assert query is not None
+    if query is None:
+        raise AssertionError("an INSERT of rows has no query")
     plain = isinstance(query, ast.Values) and not (
         query.with_ or query.order or query.limit or query.offset or query.locking
     )
     if plain:
-        assert isinstance(query, ast.Values)
+        if not isinstance(query, ast.Values):
+            raise AssertionError(f"plain rows are {type(query).__name__}, not VALUES")
         return _insert_values(context, node, query, relation, stored(columns))
     query, bound = _bound_query(context, node, query, relation)
     spans = _output_spans(query, len(bound.columns))
@@ -99,8 +101,10 @@ def _bound_query(
 def query_as_written(context: BindContext, node: ast.Insert, table: int) -> QueryExpr:
     """Return the query of an INSERT, which has one, before its columns are converted to those of the table."""
     relation = context.catalog.relation_by_oid(table)
-    assert relation is not None
-    assert node.query is not None
+    if relation is None:
+        raise AssertionError(f"relation {table} is gone")
+    if node.query is None:
+        raise AssertionError("an INSERT of rows has no query")
     return _bound_query(context, node, node.query, relation)[1]
 
 

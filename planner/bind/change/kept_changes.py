@@ -67,7 +67,8 @@ def kept_item(scope: Scope, item: ast.Cte) -> tuple[Insert | KeptChange, tuple[O
     if isinstance(node, ast.Insert):
         insert = kept_insert(context, node, hint=None)
         return insert, insert.columns
-    assert isinstance(node, ast.Update | ast.Delete)
+    if not isinstance(node, ast.Update | ast.Delete):
+        raise AssertionError(f"a change that is kept is {type(node).__name__}")
     made = kept_change(context, node, hint=None, runs=False)
     return made, made.shown.columns
 
@@ -196,7 +197,8 @@ def kept_change(
 def kept_conflict(context: BindContext, node: ast.Insert, *, hint: str | None) -> KeptConflict:
     """Bind ON CONFLICT to be printed, of an INSERT that can be bound to be run. Raises SqlError 0A000 for operator classes and parts of columns."""
     clause = node.on_conflict
-    assert clause is not None
+    if clause is None:
+        raise AssertionError("an INSERT has no ON CONFLICT")
     relation = context.relation(node.relation.schema, node.relation.name)
     scope = table_scope(context, relation)
     keys: list[Expr] = []

@@ -144,7 +144,10 @@ class ViewTarget:
         if wrong is not None:
             raise wrong
         expr = self.levels[0].exprs[attnum - 1]
-        assert isinstance(expr, Var)
+        if not isinstance(expr, Var):
+            raise AssertionError(
+                f"column {attnum} of an updatable view is {type(expr).__name__}, not a column"
+            )
         return expr.attnum
 
 
@@ -263,8 +266,10 @@ def _levels(
     if why is not None:
         levels.append(Level(view=view, exprs=(), where=None))
         return why
-    assert isinstance(query, Select)
-    assert isinstance(query.from_[0], RangeRef)
+    if not isinstance(query, Select):
+        raise AssertionError(f"an updatable view is {type(query).__name__}")
+    if not isinstance(query.from_[0], RangeRef):
+        raise AssertionError(f"an updatable view is of {type(query.from_[0]).__name__}, not of a range")
     number = query.from_[0].range
     source = query.ranges[number]
     shown = tuple([target.expr for target in query.targets if not target.junk])
@@ -275,9 +280,11 @@ def _levels(
     levels.append(Level(view=view, exprs=shown, where=None, below=below))
     inner: Sequence[Expr] | None = None
     if isinstance(source, SubqueryRange):
-        assert source.view is not None
+        if source.view is None:
+            raise AssertionError("an updatable view is of a sub-query that is no view")
         lower = context.catalog.relation_by_oid(source.view[0])
-        assert lower is not None
+        if lower is None:
+            raise AssertionError(f"view {source.view[0]} is gone")
         if lower.has_instead(letter):
             base = lower
         else:
@@ -287,9 +294,11 @@ def _levels(
             base = base_or_why
             inner = levels[at + 1].exprs
     else:
-        assert isinstance(source, RelationRange)
+        if not isinstance(source, RelationRange):
+            raise AssertionError(f"an updatable view is of {type(source).__name__}")
         found = context.catalog.relation_by_oid(source.oid)
-        assert found is not None
+        if found is None:
+            raise AssertionError(f"relation {source.oid} is gone")
         base = found
         context.versions[base.oid] = base.version
         context.reads.add(base.oid)

@@ -73,7 +73,8 @@ def bind_with_changes(context: BindContext, node: Any) -> st.WithChanges:
         steps.append(st.Step(name=item.name, statement=statement, needs=_steps_of(statement)))
     rest = replace(clause, ctes=tuple(kept)) if kept else None
     body = STATEMENT.call(context, replace(node, with_=rest))
-    assert isinstance(body, st.QueryStatement | q.Insert | q.Update | q.Delete | q.Merge)
+    if not isinstance(body, st.QueryStatement | q.Insert | q.Update | q.Delete | q.Merge):
+        raise AssertionError(f"the statement after WITH is bound as {type(body).__name__}")
     return st.WithChanges(steps=tuple(steps), body=body, needs=_steps_of(body))
 
 

@@ -75,7 +75,8 @@ def bind_alter_composite(context: BindContext, node: ast.AlterTable) -> st.Alter
 
 def bind_rename_attribute(context: BindContext, node: ast.Rename) -> st.AlterComposite:
     """ALTER TYPE ... RENAME ATTRIBUTE. Raises SqlError 42704, 42809, 42703, 42701."""
-    assert node.relation is not None
+    if node.relation is None:
+        raise AssertionError("RENAME ATTRIBUTE names no type")
     made = _composite(context, node.relation)
     typed = context.catalog.typed_tables(made.oid)
     refuse_of_typed(made, typed, cascade=node.cascade)

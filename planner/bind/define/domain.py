@@ -154,7 +154,8 @@ def bind_alter_domain(context: BindContext, node: ast.AlterDomain) -> st.AlterDo
         case "set not null" | "drop not null":
             return st.SetDomainNotNull(type=made.oid, not_null=node.action == "set not null")
         case "add":
-            assert node.constraint is not None
+            if node.constraint is None:
+                raise AssertionError("ALTER DOMAIN adds no constraint")
             check = _check(context, node.constraint, made.base_type)
             return st.AddDomainCheck(type=made.oid, check=check, not_valid=node.constraint.not_valid)
         case "drop":

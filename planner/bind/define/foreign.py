@@ -61,7 +61,8 @@ def _refuse_handler(context: BindContext, name: ast.Name) -> NoReturn:
     ]
     if not results:
         raise SqlError("42883", f"function {shown}() does not exist")
-    assert results[0] != FDW_HANDLER, name
+    if results[0] == FDW_HANDLER:
+        raise AssertionError(f"function {name} is a handler, and is refused")
     raise SqlError("42809", f"function {shown} must return type fdw_handler")
 
 

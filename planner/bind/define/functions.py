@@ -518,7 +518,8 @@ Kept: TypeAlias = QueryExpr | Insert | KeptChange | KeptMerge
 def _bound_to_keep(context: BindContext, node: ast.StatementNode, *, runs: bool) -> Kept:
     """Bind a statement of a body that is kept as canonical text; ``runs``: it has to be one that can be run. Raises SqlError 0A000 for those that have none."""
     if modifies(node):
-        assert node.with_ is not None
+        if node.with_ is None:
+            raise AssertionError("a query changes rows, and has no WITH")
         changing = frozenset(id(item) for item in node.with_.ctes if not isinstance(item.query, QUERIES))
         context = replace(context, changing=changing)
     if isinstance(node, QUERIES):

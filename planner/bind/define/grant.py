@@ -155,7 +155,8 @@ def _grantable_type(context: BindContext, name: ast.Name, what: str) -> int:
 def _functions(context: BindContext, node: ast.Grant) -> Iterator[FunctionDef]:
     if not node.every:
         for named in node.functions:
-            assert isinstance(named, ast.FunctionName)
+            if not isinstance(named, ast.FunctionName):
+                raise AssertionError(f"a function is named by {type(named).__name__}")
             yield find_function(context, node.kind, named)
         return
     for name in node.names:

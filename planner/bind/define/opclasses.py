@@ -223,7 +223,8 @@ def _member(
     function = item.kind == "function"
     _check_number(method, function, item.number)
     if function:
-        assert item.function is not None
+        if item.function is None:
+            raise AssertionError("a support function of an operator class is not named")
         oid, arguments, result = _function(context, item.function)
         left, right = _two_types(context, item.types) if item.types else (0, 0)
         left, right = _function_types(name, method, item.number, arguments, result, left, right)

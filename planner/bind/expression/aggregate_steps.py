@@ -50,7 +50,8 @@ def with_steps(context: BindContext, call: Aggregate | WindowFunc, visit: Visit)
     42P13 where functions have been replaced by ones that do not fit it.
     """
     own = call.own
-    assert own is not None
+    if own is None:
+        raise AssertionError("the aggregate is no user's")
     function = context.catalog.function_by_oid(call.proc)
     if function is None or function.aggregate is None:
         raise SqlError("42883", f"aggregate {own.name} does not exist")

@@ -159,7 +159,8 @@ def make_call(scope: Scope, found: ResolvedFunction, args: Sequence[Expr], span:
     """Return the call of a user's function. Raises SqlError as coercions do."""
     context = scope.context
     function = context.catalog.function_by_oid(found.fact.oid)
-    assert function is not None
+    if function is None:
+        raise AssertionError(f"function {found.fact.oid} is not in the catalog")
     defaults = default_values(function, context.catalog)
     made = function_arguments(found, args, context.env, defaults)
     declared = function.inputs

@@ -566,7 +566,8 @@ def _window_call(
         inner = window_call_in(expr)
         if inner is not None:
             raise SqlError("42P20", "window function calls cannot be nested", span=inner.span)
-    assert node.over is not None
+    if node.over is None:
+        raise AssertionError("a window function has no OVER")
     window = use_window(scope, node.over)
     scope.window_calls = True
     return WindowFunc(

@@ -76,7 +76,8 @@ def _sublink(scope: Scope, node: ast.SubLink) -> Expr:
 
 
 def _quantified(scope: Scope, node: ast.SubLink) -> Expr:
-    assert node.test is not None
+    if node.test is None:
+        raise AssertionError("ANY or ALL compares nothing")
     name = operator_name(node.op, node.span) if node.op else "="
     if isinstance(node.test, ast.Row):
         lefts: Sequence[Expr] = expand_stars(scope, node.test.items)

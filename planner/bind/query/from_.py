@@ -284,7 +284,8 @@ def _view(
 
 
 def _cte_reference(scope: Scope, node: ast.TableRef, level: int, entry: object) -> tuple[int, Item]:
-    assert isinstance(entry, CteEntry)
+    if not isinstance(entry, CteEntry):
+        raise AssertionError(f"a WITH item is kept as {type(entry).__name__}")
     entry.references += 1
     if not entry.hashable:
         raise SqlError(
@@ -319,7 +320,8 @@ def _cte_reference(scope: Scope, node: ast.TableRef, level: int, entry: object) 
 
 
 def _subquery(scope: Scope, node: ast.SubqueryRef) -> tuple[int, Item]:
-    assert node.alias is not None
+    if node.alias is None:
+        raise AssertionError("a sub-query in FROM has no alias")
     before = scope.lateral_active
     scope.lateral_active = node.lateral
     try:

@@ -169,7 +169,8 @@ class _Securing:
 
     def _copy(self, node: st.Copy) -> st.Copy:
         relation = self.context.catalog.relation_by_oid(node.table)
-        assert relation is not None
+        if relation is None:
+            raise AssertionError(f"relation {node.table} is gone")
         if not self._counts(relation, self.role):
             return node
         if node.is_from:
@@ -210,7 +211,8 @@ class _Securing:
         return replace_children(node, self.visit)
 
     def _view(self, node: SubqueryRange) -> SubqueryRange:
-        assert node.view is not None
+        if node.view is None:
+            raise AssertionError("a sub-query is no view")
         made: SubqueryRange = self._as(self._reader(node.view[0]), replace(node, view=None))
         return replace(made, view=node.view)
 
@@ -387,7 +389,8 @@ class _Securing:
         if target.guard is not None and target.guard is not guard:
             conditions.insert(0, target.guard.where)
         relation = self.context.catalog.relation_by_oid(target.oid)
-        assert relation is not None
+        if relation is None:
+            raise AssertionError(f"relation {target.oid} is gone")
         return replace(target, guard=guard_of(relation, _all_of(conditions)))
 
     def _guarded(self, source: Select, target: _Target, commands: Sequence[PolicyCommand]) -> RelationRange:

@@ -256,9 +256,11 @@ def _next(item: ast.Cte, term: _Term, marks: tuple[Expr, Expr] | None) -> list[T
 
 def _deeper(row: Expr, depth: Expr) -> Expr:
     """Return ROW(0 + 1, ...) with the depth of the row before instead of 0."""
-    assert isinstance(row, RowExpr)
+    if not isinstance(row, RowExpr):
+        raise AssertionError(f"the depth of a search is kept in {type(row).__name__}, not a row")
     sum_ = row.fields[0]
-    assert isinstance(sum_, OpExpr)
+    if not isinstance(sum_, OpExpr):
+        raise AssertionError(f"the depth of a search is {type(sum_).__name__}, not a sum")
     return replace(row, fields=(replace(sum_, args=(depth, sum_.args[1])), *row.fields[1:]))
 
 

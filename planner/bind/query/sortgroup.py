@@ -285,7 +285,8 @@ class Grouping:
         """Return the indexes of one element of ROLLUP or CUBE: an expression or a (list)."""
         if isinstance(node, ast.Row) and not node.explicit:
             return [index for item in node.items for index in self.items(item)]
-        assert not isinstance(node, ast.GroupingSet)
+        if isinstance(node, ast.GroupingSet):
+            raise AssertionError("a grouping set stands within ROLLUP or CUBE")
         return [self.index(node)]
 
     def read(self, node: ast.Expression | ast.GroupingSet) -> GroupingItem:

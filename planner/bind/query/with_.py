@@ -118,7 +118,8 @@ def named_columns(item: ast.Cte, columns: Sequence[OutputColumn]) -> tuple[Outpu
 
 
 def _plain(scope: Scope, item: ast.Cte) -> None:
-    assert isinstance(item.query, QUERIES)
+    if not isinstance(item.query, QUERIES):
+        raise AssertionError(f"WITH item {item.name} is {type(item.query).__name__}, not a query")
     _enter(scope, item, QUERY.call(scope.context, item.query, scope), recursive=False)
 
 

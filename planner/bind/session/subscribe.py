@@ -37,7 +37,8 @@ def bind_subscribe(context: BindContext, node: ast.Subscribe) -> st.Subscribe:
     Raises SqlError 0A000 for catalog relations, volatile functions and locking clauses; 42804 for a moment of another
     type; whatever binding the query raises.
     """
-    assert node.query is not None
+    if node.query is None:
+        raise AssertionError("SUBSCRIBE has no query")
     query = _query(context, node.query)
     columns = [OutputColumn(name="holdfast_timestamp", type=SqlType(INT8))]
     if node.progress:
@@ -98,7 +99,8 @@ def bind_create(context: BindContext, node: ast.CreateSubscription) -> st.Create
 def bind_acknowledge(context: BindContext, node: ast.AcknowledgeSubscription) -> st.AcknowledgeSubscription:
     """Bind ALTER SUBSCRIPTION ... ACKNOWLEDGE. Raises 42804 for what names no moment."""
     to = _moment(context, node.to, "ACKNOWLEDGE")
-    assert to is not None
+    if to is None:
+        raise AssertionError("ACKNOWLEDGE names no moment")
     return st.AcknowledgeSubscription(name=node.name, to=to)
 
 

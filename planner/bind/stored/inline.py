@@ -352,7 +352,8 @@ class Inliner:
                     self._note_call(self._function(one), one)
             return self._kept_range(node, functions)
         call = functions[0]
-        assert isinstance(call, SqlCall)
+        if not isinstance(call, SqlCall):
+            raise AssertionError(f"a function in FROM is {type(call).__name__}, not a call")
         if call.type.oid == RECORD and not call.outputs:
             # the query says which columns there are
             outputs = tuple(OutputColumn(name=c.name, type=c.type) for c in node.columns)

@@ -25,7 +25,8 @@ _PUNCTUATION: Final = r"([^a-zA-Z_0-9])"
 def _of_text(signature: str) -> Callable[..., Any]:
     """Return the Python form of a built-in function; they are all there when the first value comes."""
     form = REGISTRY.functions[facts().proc_by_signature[signature]].python
-    assert form is not None
+    if form is None:
+        raise AssertionError(f"{signature} is not computed here")
     return form
 
 

@@ -101,7 +101,8 @@ def populate(
 ) -> Any:
     """SQL's ``populate_record`` and ``#=``: a row with the values of the keys that are its columns."""
     form = REGISTRY.functions[facts().proc_by_signature["json_populate_record(anyelement,json,bool)"]].python
-    assert form is not None
+    if form is None:
+        raise AssertionError("json_populate_record is not computed here")
     if value is None:
         return base
     try:

@@ -20,7 +20,8 @@ def _numeric_size(value: Decimal | int) -> int:
     """Return the bytes of a numeric with its header (numeric.c: short form where weight and scale are small)."""
     number = Decimal(value)
     _, digits, exponent = number.as_tuple()
-    assert isinstance(exponent, int)
+    if not isinstance(exponent, int):
+        raise AssertionError("JSON has no NaN and no infinity")
     scale = max(-exponent, 0)
     text = "".join(map(str, digits)) + "0" * max(exponent, 0)
     whole, fraction = (text[:-scale], text[-scale:].rjust(scale, "0")) if scale else (text, "")

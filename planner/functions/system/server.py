@@ -31,7 +31,8 @@ def record_of(signature: str, *values: Any) -> RecordValue:
     proc = facts().procs[facts().proc_by_signature[signature]]
     columns = zip(proc.all_arg_types or (), proc.arg_modes or (), proc.arg_names or (), strict=True)
     outs = [(oid, name) for oid, mode, name in columns if mode != "i"]
-    assert len(values) == len(outs)
+    if len(values) != len(outs):
+        raise AssertionError(f"{signature} has {len(outs)} OUT columns, not {len(values)}")
     return RecordValue(values, tuple(oid for oid, _ in outs), tuple(name for _, name in outs))
 
 

@@ -231,7 +231,8 @@ class _Attaching:
             there = frozenset().union(*map(ranges_in, items))
             if isinstance(item, q.Join) and not grafting.is_spine(item, there):
                 made, theirs = grafting.copied(item)
-                assert theirs is not None
+                if theirs is None:
+                    raise AssertionError("a range that depends on the outer query has no copy of its own")
                 items.append(made)
                 equal += equalities(keys, theirs)
             elif isinstance(item, q.Join) and grafting.reads(item):
@@ -309,7 +310,8 @@ class _Attaching:
         def outer(node: object, depth: int) -> Any:
             if isinstance(node, q.Aggregate) and node.level == depth:
                 own = shift_levels(node, -depth)
-                assert isinstance(own, q.Aggregate)
+                if not isinstance(own, q.Aggregate):
+                    raise AssertionError(f"an outer aggregate is {type(own).__name__}")
                 if own.direct:
                     raise Unsuited
                 attnum = found.setdefault(own, len(found) + len(keys) + 1)

@@ -118,7 +118,8 @@ class Grafting:
         if item.kind in (q.JoinKind.RIGHT, q.JoinKind.FULL):
             right, theirs = self._with(right, theirs)
         either = ours if ours is not None else theirs
-        assert either is not None
+        if either is None:
+            raise AssertionError("a range is copied to neither side")
         on = [self._own(term, either) for term in terms(item.on)]
         keys = theirs if item.kind is q.JoinKind.RIGHT and theirs is not None else either
         if ours is not None and theirs is not None:

@@ -397,7 +397,8 @@ def _placed(select: q.Select, position: int) -> q.Select:
         made, keys = Grafting(ranges, domain.range(0), own).copied(item)
     except Unsuited:
         return select
-    assert keys is not None
+    if keys is None:
+        raise AssertionError("the sub-query has no keys")
     equal = equalities(keys, list(domain.places))
     from_ = (*before, made, *select.from_[position + 1 :])
     return replace(

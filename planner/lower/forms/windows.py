@@ -16,7 +16,8 @@ from planner.types import SqlType
 
 def _rank(function: str) -> SqlForm:
     def form(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node:
-        assert call.unframed is not None
+        if call.unframed is None:
+            raise AssertionError("a window function has no form without a frame")
         made = call.unframed(b.fn(function, *(a.node for a in args)))
         return b.cast(made, call.d.types[kind_of(result.oid)])
 
@@ -31,7 +32,8 @@ def _ntile(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node:
 
 def _shift(function: str) -> SqlForm:
     def form(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Val:
-        assert call.unframed is not None
+        if call.unframed is None:
+            raise AssertionError("a window function has no form without a frame")
         nodes = [a.node for a in args]
         num = args[0].num
         if len(args) == 3 and num is not None:
@@ -48,7 +50,8 @@ def _shift(function: str) -> SqlForm:
 
 def _at(function: str) -> SqlForm:
     def form(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Val:
-        assert call.over is not None
+        if call.over is None:
+            raise AssertionError("a window function has no OVER")
         if len(args) == 2 and not (isinstance(args[1].constant, int) and args[1].constant > 0):
             raise not_supported("nth_value with a varying position in this executor")
         return Val(

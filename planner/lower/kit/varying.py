@@ -321,7 +321,8 @@ _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def _compare_constant(d: Dialect, symbol: str, value: Val, constant: Val) -> Node:
     """Return ``value symbol constant``: for usual values a comparison of two integers."""
-    assert isinstance(constant.constant, Decimal)
+    if not isinstance(constant.constant, Decimal):
+        raise AssertionError(f"a numeric constant is {type(constant.constant).__name__}")
     number, theirs = constant.constant, pair(d, constant)
     exponent = number.as_tuple().exponent
     usual = (

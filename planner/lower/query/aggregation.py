@@ -244,7 +244,8 @@ def aggregate(
             targets.append(b.alias(some, f"g{index + 1}"))
         known[expr] = Val(b.col(label, f"g{index + 1}"), value.type, value.num, padded=value.padded)
     for number, expr in enumerate(found.aggregates):
-        assert isinstance(expr, q.Aggregate)
+        if not isinstance(expr, q.Aggregate):
+            raise AssertionError(f"an aggregate is {type(expr).__name__}")
         publish(expr, f"a{number + 1}", lower_aggregate(lw, expr, stages))
     for number, expr in enumerate(found.variables):
         value = lw.expr(expr)

@@ -367,7 +367,8 @@ class Lowering:
 
     def _distinct_on(self, inner: Result, select: q.Select) -> Node:
         """Keep the first row, by ORDER BY, of each set of rows equal in the DISTINCT ON targets."""
-        assert isinstance(select.distinct, tuple)
+        if not isinstance(select.distinct, tuple):
+            raise AssertionError("DISTINCT ON names no targets")
         label, outer, number = self.d.fresh("r"), self.d.fresh("r"), self.d.fresh("n")
         values = inner.values(label)
         partition = [expressions.sort_key(self.d, values[i]) for i in select.distinct]
@@ -504,7 +505,8 @@ class Lowering:
     ) -> Node:
         """Return a table of whose rows only those that pass its guard may be looked at."""
         asked = guard.ranges[0]
-        assert isinstance(asked, q.RelationRange)
+        if not isinstance(asked, q.RelationRange):
+            raise AssertionError(f"a guard asks {type(asked).__name__}, not a relation")
         inner = replace(range_, guard=None, used=range_.used | asked.used)
         return self._chosen(inner, range_.used, guard.where, guard.from_, index, scope, label, bordered=True)
 

@@ -73,7 +73,8 @@ def _bound(lw: LoweringContext, window: q.Window, bound: q.FrameBound) -> tuple[
             return "UNBOUNDED", "FOLLOWING"
         case "current":
             return "CURRENT ROW", ""
-    assert bound.offset is not None
+    if bound.offset is None:
+        raise AssertionError("PRECEDING or FOLLOWING has no offset")
     offset = lw.expr(bound.offset)
     invalid = isinstance(bound.offset, q.Const) and _invalid(bound.offset.value)
     if lw.d.name == "spark" and isinstance(offset.constant, int | float):

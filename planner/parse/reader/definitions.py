@@ -131,7 +131,8 @@ class DdlReader(DmlReader):
 
     def _create_foreign_table(self, body: Raw) -> ast.StatementNode:
         made = self._create_table(body["base"])
-        assert isinstance(made, ast.CreateTable)
+        if not isinstance(made, ast.CreateTable):
+            raise AssertionError(f"CREATE FOREIGN TABLE is read as {type(made).__name__}")
         return replace(made, server=body["servername"], foreign_options=foreign_options(body.get("options")))
 
     def _partition_by(self, body: Raw) -> ast.PartitionBy:

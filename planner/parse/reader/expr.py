@@ -155,7 +155,8 @@ class ExpressionReader(PlaceReader, ABC):
             result = ast.Operator(
                 name=strings(raw["name"]), left=result, right=self.expr(raw["rexpr"]), span=place
             )
-        assert result is not None
+        if result is None:
+            raise AssertionError("an operator is read as nothing")
         return result
 
     def _bool(self, body: Raw) -> ast.Expression:

@@ -109,7 +109,8 @@ def _referenced_key(
     session: Reading, constraint: ConstraintDef
 ) -> tuple[RelationDef, ConstraintDef | None, tuple[int, ...]]:
     """Return what a foreign key refers to: the table, the constraint of its unique index if any, its columns."""
-    assert constraint.foreign is not None
+    if constraint.foreign is None:
+        raise AssertionError(f"constraint {constraint.name} is no foreign key")
     table = session.catalog.relation_by_oid(constraint.foreign.table)
     if table is None:
         raise RuntimeError(f"foreign key {constraint.name} refers to a table that is gone")
@@ -138,7 +139,8 @@ def _used_columns(
 def referential_constraints(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield foreign keys; the unique constraint is NULL where they refer to a mere unique index."""
     for constraint in item.foreign_keys:
-        assert constraint.foreign is not None
+        if constraint.foreign is None:
+            raise AssertionError(f"constraint {constraint.name} is no foreign key")
         table, key, _attnums = _referenced_key(session, constraint)
         yield {
             "constraint_catalog": session.database, "constraint_schema": item.schema,

@@ -135,8 +135,10 @@ class CatalogJoin(DependentJoin):
         findings = [_Finding(step.right, e) for step in self.steps]
         base = self.base
         if self.entire:
-            assert isinstance(base, SourceNode)
-            assert isinstance(base.source, CatalogSource)
+            if not isinstance(base, SourceNode):
+                raise AssertionError(f"rows of a catalog are read by {type(base).__name__}")
+            if not isinstance(base.source, CatalogSource):
+                raise AssertionError(f"rows of a catalog come from {type(base.source).__name__}")
             source = base.source.fetch_entire((), e)
         else:
             source = base.pipe(e)

@@ -66,7 +66,8 @@ def ordered_access(query: Select, catalog: Catalog, conjuncts: list[Expr]) -> Or
     if counts is None:
         return None
     (ref,) = query.from_
-    assert isinstance(ref, RangeRef)
+    if not isinstance(ref, RangeRef):
+        raise AssertionError(f"the only item of FROM is {type(ref).__name__}, not a range")
     item = query.ranges[ref.range]
     relation = catalog.relation_by_oid(item.oid) if isinstance(item, RelationRange) else None
     if relation is None:

@@ -115,7 +115,8 @@ def _method(context: BindContext, node: ast.Constraint) -> _Method:
 def _operator(context: BindContext, key: Expr, name: ast.Name, method: str) -> int:
     """Return the operator between two values of a key. Raises SqlError 42809, 42883; 0A000 for one that is no condition."""
     made = make_operator(name[-1], key, key, context.env, None)
-    assert isinstance(made, OpExpr)
+    if not isinstance(made, OpExpr):
+        raise AssertionError(f"an operator between two keys is {type(made).__name__}")
     fact = facts().operators[made.op]
     shown = f"{fact.name}({format_type(fact.left)},{format_type(fact.right)})"
     if fact.commutator != fact.oid:

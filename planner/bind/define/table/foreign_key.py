@@ -37,7 +37,8 @@ def foreign_key_spec(
     Raises SqlError 42P01, 42809 (no table), 42501 (a system catalog).
     """
     reference = node.references
-    assert reference is not None
+    if reference is None:
+        raise AssertionError("a foreign key refers to nothing")
     table = 0
     taken = created is not None and context.holder(*created) is not None  # found to be so when it runs
     if not taken and not _means_created(context, reference, created):

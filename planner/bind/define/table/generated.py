@@ -82,7 +82,8 @@ def stored_generation(
     Raises SqlError 42804 where it does not become ``type_``.
     """
     column = relation.column(attnum)
-    assert column.default_sql is not None
+    if column.default_sql is None:
+        raise AssertionError(f"generated column {column.name} has no expression")
     context = stored_context(catalog, column.default_sql)
     expr = bind_kept(table_scope(context, relation), parse_expression(column.default_sql), "GENERATED")
     found: Expr = without_spans(coerce_default(expr, column.name, type_ or column.declared, context.env))

@@ -416,7 +416,8 @@ def index_expression(
     Raises SqlError 0A000 for system columns and whole rows, 42704 and 42P16 for its type, 42P17 where it is not immutable.
     """
     node = element.expr
-    assert node is not None
+    if node is None:
+        raise AssertionError("an index element is no expression")
     if bound.type.oid == UNKNOWN and not element.opclass:  # a literal, which nothing gives a type
         raise no_default_class(UNKNOWN, method)
     expr: Expr = with_oids(context, resolve_unknown(bound, context.env))

@@ -186,16 +186,14 @@ def with_key_named(before: RelationDef, after: RelationDef, catalog: Catalog) ->
 
 def key_definition(parent: RelationDef, catalog: Catalog, reader: Reader) -> str:
     """Return what ``pg_get_partkeydef`` shows to a reader: ``RANGE (a, lower(b))``."""
-    key = parent.partition_key
-    assert key is not None
+    key = parent.divided_by
     words = {"r": "RANGE", "l": "LIST", "h": "HASH"}
     return f"{words[key.strategy]} ({', '.join(_operands(parent, catalog, reader))})"
 
 
 def shown_key(parent: RelationDef, reader: Reader) -> list[str]:
     """Return each key as a message names it: a column, or an expression."""
-    key = parent.partition_key
-    assert key is not None
+    key = parent.divided_by
     return [
         quote_identifier(parent.column(attnum).name)
         if attnum
@@ -212,8 +210,7 @@ def _shown_key(text: str, parent: RelationDef, reader: Reader, *, pretty: bool =
 
 def _operands(parent: RelationDef, catalog: Catalog, reader: Reader | None = None) -> list[str]:
     """Return the SQL text of each key over the parent's columns; for a reader, as in a definition: expressions that are no calls are in parentheses."""
-    key = parent.partition_key
-    assert key is not None
+    key = parent.divided_by
     found: list[str] = []
     for number, (attnum, text) in enumerate(zip(key.attnums, key.expressions, strict=True)):
         if attnum:
@@ -243,8 +240,7 @@ def bind_bound(
     context: BindContext, node: ast.PartitionBound, parent: RelationDef
 ) -> tuple[PartitionBound, BoundSpans]:
     """Bind FOR VALUES or DEFAULT for a partition of ``parent``. Raises SqlError 42P16, 42P17, 42804, 0A000."""
-    key = parent.partition_key
-    assert key is not None
+    key = parent.divided_by
     spans = BoundSpans(
         whole=node.span,
         lower=tuple(_span(v) for v in (node.lower or node.values)),
@@ -297,8 +293,7 @@ def _span(node: ast.Expression) -> Span | None:
 
 
 def _key_names(parent: RelationDef) -> list[str]:
-    key = parent.partition_key
-    assert key is not None
+    key = parent.divided_by
     return [
         parent.column(attnum).name if attnum else text
         for attnum, text in zip(key.attnums, key.expressions, strict=True)
@@ -306,14 +301,12 @@ def _key_names(parent: RelationDef) -> list[str]:
 
 
 def _column_type(parent: RelationDef, place: int) -> SqlType:
-    key = parent.partition_key
-    assert key is not None
+    key = parent.divided_by
     return parent.column(key.attnums[place]).type if key.attnums[place] else key.types[place]
 
 
 def _declared(parent: RelationDef, place: int) -> SqlType:
-    key = parent.partition_key
-    assert key is not None
+    key = parent.divided_by
     return parent.column(key.attnums[place]).declared if key.attnums[place] else key.types[place]
 
 
@@ -372,9 +365,9 @@ def _value(
 def own_condition(partition: RelationDef, parent: RelationDef, catalog: Catalog) -> list[str]:
     """Return the conditions that a partition's bound puts on its rows, over the parent's column names; all of them have to hold."""
     bound = partition.bound
-    key = parent.partition_key
-    assert bound is not None
-    assert key is not None
+    key = parent.divided_by
+    if bound is None:
+        raise AssertionError("a partition has no bound")
     operands = _operands(parent, catalog)
     if bound.strategy == "h":
         listed = ", ".join(operands)

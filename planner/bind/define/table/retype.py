@@ -43,7 +43,8 @@ def alter_type(
     column = _retyped(relation, name)
     if column.declared != before.column(column.attnum).declared:
         raise SqlError("0A000", f'cannot alter type of column "{name}" twice')
-    assert node.type is not None
+    if node.type is None:
+        raise AssertionError("ALTER COLUMN TYPE names no type")
     type_ = column_type(context, replace(node, name=name))
     if domain_named(type_) and relation.source_oid:
         raise not_supported("a column of a domain in the table of a source", span=node.span)

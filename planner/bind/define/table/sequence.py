@@ -101,7 +101,8 @@ def identity_sequence(options: Sequence[ast.Option], type_oid: int) -> st.Column
     name = by_name.pop("sequence_name", None)
     given = None
     if name is not None:
-        assert isinstance(name.value, tuple)
+        if not isinstance(name.value, tuple):
+            raise AssertionError(f"SEQUENCE NAME is {type(name.value).__name__}, not a name")
         given = name.value[-1]
     persistence: Literal["p", "u"] | None = None
     for word, which in _PERSISTENCE.items():
@@ -297,7 +298,8 @@ def _owned_by(context: BindContext, options: Mapping[str, ast.Option]) -> tuple[
     if option is None:
         return None
     names = option.value
-    assert isinstance(names, tuple)
+    if not isinstance(names, tuple):
+        raise AssertionError(f"OWNED BY is {type(names).__name__}, not a name")
     if len(names) == 1:
         if names[0] == "none":
             return 0, 0

@@ -446,7 +446,8 @@ def bind_create_table_as(
     if isinstance(node.query, ast.Execute):  # bound when it is known what that is
         schema = creation_schema(context, node.relation)
         return replace(bind_execute(context, node.query), into=node, schema=schema)
-    assert isinstance(node.query, ast.Select | ast.SetOp | ast.Values)
+    if not isinstance(node.query, ast.Select | ast.SetOp | ast.Values):
+        raise AssertionError(f"CREATE TABLE AS has {type(node.query).__name__}, not a query")
     check_tablespace(node.tablespace)
     check_access_method(node.access_method)
     if modifies(node.query):
