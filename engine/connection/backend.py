@@ -426,7 +426,7 @@ class Connection:
             self.log.begin(f"statement: {shown(sql)}")
             if cached is not None:
                 self.log.statement((level_of_plan(cached[0]),))
-        work: str | Coroutine[Any, Any, str | None] | None
+        work: str | simple.Left | None
         short = False
         if cached is not None:
             plan, values = cached

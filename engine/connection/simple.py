@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from engine.base.loop.threads import beside
 from engine.base.rows import ReadyRows
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from planner.statements import Transaction
 
 
+Left: TypeAlias = Coroutine[Any, Any, str | None]
+"""What is left to do of a Query; it ends as ``run_text`` does."""
 STATEMENTS_IN_A_ROW: Final = 16
 """Of one message, before others get their turn."""
 
@@ -80,7 +82,7 @@ def _sent(
 
 def begin(
     conn: Connection, sql: str, plan: Plan, values: tuple[Any, ...], out: Responder
-) -> str | Coroutine[Any, Any, str | None] | None:
+) -> str | Left | None:
     """Run a Query of one statement whose plan is known, on the spot as far as it goes.
 
     Returns the tag of what is to be committed before it is answered (``start_commit``), or what is left to do, as ``run_text``; None: all

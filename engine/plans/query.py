@@ -312,7 +312,10 @@ def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update
 
 
 def read_by_key(session: Session, plan: Plan, params: tuple[Any, ...]) -> Rows | Awaitable[Rows] | None:
-    """Run a query that keys serve (``Plan.at_once``); None where the dispatch has to: one by which its block could lose a race might run again there."""
+    """Run a query that keys serve (``Plan.at_once``).
+
+    None where the dispatch has to: one by which its block could lose a race might run again there.
+    """
     block = session.block
     if block.txn is None:
         if block.state is not IDLE:

@@ -4,8 +4,8 @@
                  ──> Awaitable[Outcome]     the same, which has to wait for something first
                  ──> None                   nothing has begun: the dispatch by class has to (``engine.statements.run``)
 
-Plans get to know theirs when they first run (``engine.plans.query``, ``engine.changes.writes``), as nothing is left to decide then. What
-is awaited is awaited by ``engine.statements.retry``, which alone knows what to do about a lost race.
+Plans get to know theirs when they first run (``engine.plans.query``, ``engine.changes.writes``), as nothing is left to
+decide then. What is awaited is awaited by ``engine.statements.retry``, which alone knows what to do about a lost race.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def at_once(session: Session, plan: Plan, params: tuple[Any, ...]) -> Outcome | Awaitable[Outcome] | None:
     """Run a plan as far as it goes without a coroutine; None: it has not begun.
 
-    Only while the server knows that it leads: the dispatch waits for that. Raises SqlError and what else is not a lost race; that is
-    raised by the awaitable.
+    Only while the server knows that it leads: the dispatch waits for that. Raises SqlError and what else is not a lost
+    race; that is raised by the awaitable.
     """
     run = plan.at_once
     if run is None or not session.derived.short_ways or not session.db.leading():
@@ -33,7 +33,8 @@ def at_once(session: Session, plan: Plan, params: tuple[Any, ...]) -> Outcome | 
     if not plan.only_reads and (session.block.txn is not None or session.db.turns.preempting):
         return None
     try:
-        return run(session, plan, params)
+        begun: Outcome | Awaitable[Outcome] | None = run(session, plan, params)
+        return begun
     except LOST as error:
         return _lost(error)
 

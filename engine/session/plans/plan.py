@@ -13,8 +13,8 @@ throw out each other.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from engine.base.weight import HEAVY, weight_of
 from engine.catalog.state import CatalogSnapshot
@@ -38,13 +38,6 @@ from planner.statements import (
 from planner.statements.classify import Uses, row_of, uses_of
 from planner.types import SqlType
 from txn.base.types import ShardId
-
-if TYPE_CHECKING:
-    from engine.session.portal import Outcome
-    from engine.session.session import Session
-
-AtOnce: TypeAlias = "Callable[[Session, Plan, tuple[Any, ...]], Outcome | Awaitable[Outcome] | None]"
-"""What a plan does on the spot, with parameters (``engine.statements.at_once``)."""
 
 Passed: TypeAlias = tuple[int, int, int, bool, bool, int | None, bool]
 """As whom, and under which catalogs, a plan was found to be permitted (``engine.definitions.needs.privileges``)."""
@@ -216,7 +209,7 @@ class Plan:
         self._stable: tuple[bool, list[Any]] | None = None  # whether they are short, and the functions
         self.dml: Any = None
         # what runs it on the spot, once it is known that nothing is left to decide (engine.statements.at_once)
-        self.at_once: AtOnce | None = None
+        self.at_once: Callable[..., Any] | None = None
         # what it computes surely takes no time worth naming (planner.evaluate.short); known once the ways below are
         self.short = bool(self.control)
         # whether what a run of it leaves in its transaction is a small row at most; known with ``short``
