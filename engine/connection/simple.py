@@ -28,6 +28,7 @@ from engine.statements.at_once import at_once
 from engine.statements.output import encoder_of, field_descriptions, send_ready, send_rows
 from engine.statements.retry import run_with_retries
 from pgwire.backend import Responder
+from pgwire.codecs.errors import DataError
 from pgwire.codecs.rows import LongRows
 from pgwire.give_way import openly
 from pgwire.release import release_all
@@ -68,10 +69,10 @@ def answer_point(conn: Connection, plan: Plan, values: tuple[Any, ...], out: Res
 def _sent(
     session: Session, plan: Plan, columns: tuple[OutputColumn, ...], rows: Sequence[Any], out: Responder
 ) -> bool:
-    """Send the rows of a read by key, all that its Query answers; False: they are too long to be sent at once."""
+    """Send the rows of a read by key, all that its Query answers; False: that is for the general way, which reports what is wrong."""
     try:
         data, count = encoder_of(plan, columns, (), session).rows(rows) if rows else (b"", 0)
-    except LongRows:
+    except (LongRows, DataError):  # too long to be sent at once, or no character of the client's encoding
         return False
     out.row_description(field_descriptions(columns, (), plan))
     if rows:
@@ -97,18 +98,15 @@ def begin(
     alone = block.txn is None and block.state is IDLE
     try:
         begun = at_once(session, plan, values)
+        if type(begun) is Rows and block.state is BLOCK:
+            ready = begun.result
+            if type(ready) is ReadyRows and _sent(session, plan, begun.columns, ready.rows, out):
+                return None
     except Exception as error:
         return _failed(conn, error, out)
     if type(begun) is Command:
         return begun.tag if _commits_plainly(conn) else _end(conn, begun, plan, out)
     if type(begun) is Rows:
-        ready = begun.result
-        if (
-            block.state is BLOCK
-            and type(ready) is ReadyRows
-            and _sent(session, plan, begun.columns, ready.rows, out)
-        ):
-            return None
         return _end(conn, begun, plan, out)
     waited: Any = begun
     return run_text(conn, sql, (plan, values), out, waited, alone)

@@ -48,6 +48,7 @@ from planner.catalog.rights import (
     READ_ALL,
     WRITE_ALL,
     Rights,
+    builtin_function_acl,
     builtin_type_acl,
     column_acl,
     database_acl,
@@ -57,6 +58,7 @@ from planner.catalog.rights import (
     language_acl,
     languages,
     relation_acl,
+    restricted_functions,
     schema_acl,
     type_acl,
 )
@@ -110,10 +112,14 @@ class _Object:
                 raise SqlError("42704", f"type with OID {target.oid} does not exist")
         elif target.kind == "function":
             function = catalog.function_by_oid(target.oid)
-            if function is None:
+            if function is not None:
+                self.owner, self.name, self.what = function.owner, function.name, "function"
+                self.whole = self.items = function_acl(catalog, function)
+            elif target.oid in restricted_functions():
+                self.owner, self.name, self.what = SUPERUSER_OID, facts().procs[target.oid].name, "function"
+                self.whole = self.items = builtin_function_acl(catalog, target.oid)
+            else:
                 raise SqlError("42883", f"function with OID {target.oid} does not exist")
-            self.owner, self.name, self.what = function.owner, function.name, "function"
-            self.whole = self.items = function_acl(catalog, function)
         elif target.kind == "language":
             self.name = next(name for name, (oid, _) in languages().items() if oid == target.oid)
             self.owner, self.what = SUPERUSER_OID, "language"

@@ -42,10 +42,12 @@ from pgwire.auth.scram import (
 from pgwire.give_way import opening, paced_iter, spaced
 from planner.base.errors import SqlError, not_supported
 from planner.base.quoting import quote_identifier
+from planner.bind.define.named_functions import signature
 from planner.catalog import AclDef, FunctionDef, RoleDef
 from planner.catalog.parameters import PG_PARAMETER_ACL
 from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.catalog.rights import grantable_columns, languages
+from planner.facts import facts
 from planner.functions.system.function_names import shown_function
 from planner.functions.system.names import type_name
 from planner.functions.values.reg import search_object_name
@@ -360,6 +362,9 @@ def _granted_on(session: Session, acl: AclDef) -> str:
     function = session.catalog.function_by_oid(acl.object_oid)
     if acl.class_oid == PG_PROC_OID and function is not None:
         return function_words(session, function)
+    if acl.class_oid == PG_PROC_OID and acl.object_oid in facts().procs:
+        proc = facts().procs[acl.object_oid]
+        return f"function {signature(proc.name, proc.arg_types)}"
     if acl.class_oid == PG_TYPE_OID:
         return f"type {type_name(session, acl.object_oid, None)}"
     relation = session.catalog.relation_by_oid(acl.object_oid)

@@ -116,6 +116,14 @@ def function_acl(catalog: SystemCatalog, function: FunctionDef) -> tuple[AclItem
     return default_acl("function", function.owner) if found is None else found
 
 
+def builtin_function_acl(catalog: SystemCatalog, oid: int) -> tuple[AclItem, ...]:
+    """Return the list of a function of PostgreSQL's own."""
+    found = catalog.acl(PG_PROC, oid)
+    if found is not None:
+        return found
+    return restricted_functions().get(oid) or default_acl("function", SUPERUSER)
+
+
 @cache
 def languages() -> Mapping[str, tuple[int, bool]]:
     """Return of each language its oid, and whether it is trusted: those that are not are for superusers."""
@@ -159,7 +167,7 @@ _OF_FILES = {764: READ_SERVER_FILES, 767: READ_SERVER_FILES, 765: WRITE_SERVER_F
 
 @cache
 def restricted_functions() -> Mapping[int, tuple[AclItem, ...]]:
-    """Return the lists of the built-in functions that not everybody may call, by oid: those of a fresh PostgreSQL, and for files."""
+    """Return the lists of the built-in functions that not everybody may call, by oid, as they are until they are changed: those of a fresh PostgreSQL, and for files."""
     found: dict[int, tuple[AclItem, ...]] = {}
     for row in rows("function_acls"):
         oid = int(row["oid"])
@@ -253,10 +261,11 @@ class Rights:
         acl = foreign_acl(self._catalog, item)
         return self.superuser or self._any(acl, item.owner, foreign_kind(item), "U", option)
 
-    def system_function(self, oid: int) -> bool:
+    def system_function(self, oid: int, *, option: bool = False) -> bool:
         """Whether it may call a built-in function."""
-        items = restricted_functions().get(oid)
-        return self.superuser or items is None or bool(held(items, self.roles))
+        if self.superuser or (oid not in restricted_functions() and not option):
+            return True
+        return self._any(builtin_function_acl(self._catalog, oid), SUPERUSER, "function", "X", option)
 
     def database(self, letters: str, *, option: bool = False, oid: int = 0) -> bool:
         """Whether it has any of some privileges on a database; 0: on the one whose catalog this is."""

@@ -136,9 +136,7 @@ def _function(session: EvalSession, wanted: Any) -> Asked | None:
     if oid not in facts().procs:
         return None
     if oid in restricted_functions():
-        return lambda rights, letters, option: (
-            rights.system_function(oid) and (not option or rights.owns(SUPERUSER_OID))
-        )
+        return lambda rights, letters, option: rights.system_function(oid, option=option)
     return _public(SUPERUSER_OID, "X")
 
 

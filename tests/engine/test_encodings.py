@@ -152,3 +152,25 @@ def test_tables_are_made_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> Non
     asyncio.run(meet())
     assert len(made_by) == 2
     assert "MainThread" not in made_by
+
+
+@pytest.mark.parametrize("block", [False, True], ids=["alone", "in a block"])
+def test_a_row_by_key_that_lacks_characters_is_refused_by_its_statement(
+    server: ServerProcess, block: bool
+) -> None:
+    """On its short way, too, and its block has failed."""
+    with psycopg.connect(server.url, autocommit=True) as made:
+        made.execute("CREATE TABLE IF NOT EXISTS by_key (k int PRIMARY KEY, v text)")
+        made.execute("INSERT INTO by_key VALUES (1, 'a'), (2, '漢') ON CONFLICT DO NOTHING")
+    with psycopg.connect(server.url, autocommit=True, client_encoding="LATIN1") as made:
+        made.prepare_threshold = None
+        for _ in range(5):
+            assert made.pgconn.exec_(b"SELECT v FROM by_key WHERE k = 1").get_value(0, 0) == b"a"
+        if block:
+            made.pgconn.exec_(b"BEGIN")
+            made.pgconn.exec_(b"SELECT v FROM by_key WHERE k = 1")
+        result = made.pgconn.exec_(b"SELECT v FROM by_key WHERE k = 2")
+        assert result.status == pq.ExecStatus.FATAL_ERROR
+        assert result.error_field(pq.DiagnosticField.SQLSTATE) == b"22P05"
+        status = pq.TransactionStatus.INERROR if block else pq.TransactionStatus.IDLE
+        assert made.pgconn.transaction_status == status

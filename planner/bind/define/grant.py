@@ -11,15 +11,15 @@ from planner import statements as st
 from planner.base.errors import SqlError, not_supported
 from planner.bind.context import BindContext
 from planner.bind.define.foreign import CLASSES
-from planner.bind.define.named_functions import PG_PROC, find_function
+from planner.bind.define.named_functions import PG_PROC, BuiltIn, find_function
 from planner.bind.define.types import PG_TYPE, users_type
 from planner.bind.session.utility import owner_name
-from planner.catalog import FunctionDef, RelationDef
+from planner.catalog import RelationDef
 from planner.catalog.acl import ALL, WORDS, ordered
 from planner.catalog.foreign import FOREIGN_WORDS, PG_FOREIGN_SERVER
 from planner.catalog.parameters import PG_PARAMETER_ACL, parameter_oid
 from planner.catalog.relation_kinds import CALLED, GRANTED
-from planner.catalog.rights import PG_LANGUAGE, grantable_columns, languages
+from planner.catalog.rights import PG_LANGUAGE, grantable_columns, languages, restricted_functions
 from planner.facts import PG_CATALOG_OID, facts
 from planner.types.facts import FIRST_USER_OID, element_of, is_fact, type_kind
 
@@ -73,8 +73,8 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
         for qualified in node.qualified:
             yield _on_object("type", PG_TYPE, _grantable_type(context, qualified, node.kind), node)
     elif node.kind in ("function", "procedure", "routine"):
-        for function in _functions(context, node):
-            yield _on_object("function", PG_PROC, function.oid, node)
+        for oid in _functions(context, node):
+            yield _on_object("function", PG_PROC, oid, node)
     elif node.kind == "database":
         for name in node.names:
             database = context.catalog.database_named(name)
@@ -152,12 +152,18 @@ def _grantable_type(context: BindContext, name: ast.Name, what: str) -> int:
     return found.oid
 
 
-def _functions(context: BindContext, node: ast.Grant) -> Iterator[FunctionDef]:
+def _functions(context: BindContext, node: ast.Grant) -> Iterator[int]:
+    """Yield the functions by oid: users', and those built in that not everybody may call. Of the others nobody can take anything."""
     if not node.every:
         for named in node.functions:
             if not isinstance(named, ast.FunctionName):
                 raise AssertionError(f"a function is named by {type(named).__name__}")
-            yield find_function(context, node.kind, named)
+            try:
+                yield find_function(context, node.kind, named).oid
+            except BuiltIn as error:
+                if error.oid not in restricted_functions():
+                    raise
+                yield error.oid
         return
     for name in node.names:
         schema = context.catalog.schema(name)
@@ -167,7 +173,7 @@ def _functions(context: BindContext, node: ast.Grant) -> Iterator[FunctionDef]:
             raise not_supported(f"{_verb(node)} ON ALL {node.kind.upper()}S IN SCHEMA {name}", span=node.span)
         for function in context.catalog.functions_in(name):
             if node.kind == "routine" or (node.kind == "procedure") == (function.kind == "p"):
-                yield function
+                yield function.oid
 
 
 def _relations(context: BindContext, node: ast.Grant) -> Iterator[RelationDef]:

@@ -65,7 +65,7 @@ def find_function(context: BindContext, what: str, named: ast.FunctionName) -> F
     if found and what in ("procedure", "function") and (what == "procedure") != (found[0].kind == "p"):
         raise SqlError("42809", f"{signature(shown, found[0].inputs, ', ')} is not a {what}")
     if built_in:
-        raise _required(facts().procs[built_in[0]])
+        raise BuiltIn(facts().procs[built_in[0]])
     if not found:
         if wanted is None:
             raise SqlError("42883", f'could not find a {_word(what)} named "{shown}"')
@@ -88,13 +88,19 @@ def _aggregate(
     if one.kind != "a":
         raise SqlError("42809", f"function {signature(shown, types, ', ')} is not an aggregate")
     if not found:
-        raise _required(built_in[0])
+        raise BuiltIn(built_in[0])
     return found[0]
 
 
-def _required(proc: ProcFact) -> SqlError:
-    shown = signature(proc.name, proc.arg_types)
-    return SqlError("2BP01", f"cannot change function {shown} because it is required by the database system")
+class BuiltIn(SqlError):
+    """A statement names a function of PostgreSQL's own, ``oid`` (2BP01)."""
+
+    def __init__(self, proc: ProcFact) -> None:
+        """Say so."""
+        shown = signature(proc.name, proc.arg_types)
+        message = f"cannot change function {shown} because it is required by the database system"
+        super().__init__("2BP01", message)
+        self.oid = proc.oid
 
 
 def _word(what: str) -> str:
