@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from pgwire.codecs.errors import DataError
-from pgwire.give_way import paced
+from pgwire.give_way import give_way, paced
 from planner.base.errors import SqlError
 from planner.query import (
     BoolExpr,
@@ -88,16 +88,16 @@ def _named(query: Any) -> frozenset[str]:
     """Return the WITH items of a query, at any depth, that it or an item which it names names."""
     of_item: defaultdict[str, set[str]] = defaultdict(set)
 
-    def look(node: object, into: set[str]) -> None:
+    found = set[str]()
+    stack: list[tuple[Any, set[str]]] = [(query, found)]  # nodes, each with where the names below it belong
+    while stack:
+        give_way()
+        node, into = stack.pop()
         if isinstance(node, CteRange):
             into.add(node.name)
         if isinstance(node, Cte):
             into = of_item[node.name]
-        for child in paced(children(node)):
-            look(child, into)
-
-    found = set[str]()
-    look(query, found)
+        stack += [(child, into) for child in children(node)]
     new = list(found)
     while new:
         more = of_item[new.pop()] - found

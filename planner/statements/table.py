@@ -74,7 +74,7 @@ class KeySpec:
     where_sql: str = ""
     expressions: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
     @property
     def words(self) -> str:

@@ -49,7 +49,7 @@ class Routed:
         self.query: Any = SimpleNamespace(refused={}, tables=("t", "u"))
         self.session: Any = SimpleNamespace(
             db=SimpleNamespace(executors={"local": Answers(local), "index": Answers(index)}),
-            derived=SimpleNamespace(executor=pinned),
+            derived=SimpleNamespace(executor=pinned, temp_limited=False),
         )
         self.txn: Any = SimpleNamespace(stats=lambda shard: SimpleNamespace(rows=rows))
         monkeypatch.setattr(running, "choose_route", self.choose)
@@ -172,7 +172,7 @@ def test_failures_and_limits_of_duckdb_are_told_from_errors(
 def test_an_instance_that_failed_within_is_given_up(tmp_path: Any, kind: type[Exception]) -> None:
     executor = LocalExecutor(blob_dir=tmp_path, memory_bytes=2**27, threads=1)
     one: Any = _Running.__new__(_Running)
-    one._owner = executor
+    one._owner, one._files = executor, None
     one.callouts = SimpleNamespace(error_of=lambda error: None)
     try:
         executor.cursor().close()

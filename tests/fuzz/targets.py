@@ -119,6 +119,7 @@ def _answer(connection: Connection, message: m.BackendMessage) -> None:
 POSTGRES_INTERNAL = (
     "unsupported jsonb version number", "unsupported jsonpath version number", "invalid size of ts", "malformed tsquery",
     "invalid tsquery", "unrecognized tsquery node type", "tsquery stack too small", "invalid tsvector",
+    "cache lookup failed for text search dictionary", "expected source encoding", "expected destination encoding",
     "unexpected number of tsvector positions", "position information is misordered", "Unexpected end of string", "Syntax error near",
 )  # fmt: skip
 """What PostgreSQL answers with XX000 as well."""
