@@ -1,6 +1,6 @@
 """What is known of a statement as it was parsed: a row for each class of ``planner.ast`` that is a statement.
 
-    ast.CreateView: ParsedSpec("define.relations:bind_create_view", "CREATE VIEW", "nothing", params=False)
+    ast.CreateView: ParsedSpec("define.relations:bind_create_view", "CREATE VIEW", "nothing")
 
 A class of statements is a subclass of ``ast.StatementNode``; one without a row fails when this module is imported, as
 does a row for what is none. What binds it is named and not imported: a server reads its first query before it needs the
@@ -47,7 +47,7 @@ class ParsedSpec:
         binder: what binds it, ``module:function`` within ``planner.bind``; takes a ``BindContext`` and the node.
         tag: its command tag.
         first: which right is asked for first where it cannot be bound; "nothing": what is wrong is told to everybody.
-        params: ``$n`` may stand in it. A statement whose text is kept has none (42P02).
+        params: ``$n`` may stand in it (42P02).
         explained: EXPLAIN may stand before it (0A000).
         as_of: AS OF SYSTEM TIME may stand behind it (0A000).
         drops: it may name what cannot be read, in order to drop it.
@@ -56,7 +56,7 @@ class ParsedSpec:
     binder: str
     tag: Tag
     first: First
-    params: bool = True
+    params: bool = False
     explained: bool = False
     as_of: bool = False
     drops: bool = False
@@ -188,27 +188,36 @@ PARSED: Final[Mapping[type[ast.StatementNode], ParsedSpec]] = total(
     leaves(vars(ast), ast.StatementNode),
     {
         # planner.ast.query
-        ast.Select: ParsedSpec(":bind_query_statement", _select_tag, "nothing", explained=True, as_of=True),
-        ast.SetOp: ParsedSpec(":bind_query_statement", "SELECT", "nothing", explained=True, as_of=True),
-        ast.Values: ParsedSpec(":bind_query_statement", "SELECT", "nothing", explained=True, as_of=True),
+        ast.Select: ParsedSpec(
+            ":bind_query_statement", _select_tag, "nothing", explained=True, as_of=True, params=True
+        ),
+        ast.SetOp: ParsedSpec(
+            ":bind_query_statement", "SELECT", "nothing", explained=True, as_of=True, params=True
+        ),
+        ast.Values: ParsedSpec(
+            ":bind_query_statement", "SELECT", "nothing", explained=True, as_of=True, params=True
+        ),
         # planner.ast.changes
-        ast.Insert: ParsedSpec("change.dml:bind_insert", "INSERT", "nothing", explained=True),
+        ast.Insert: ParsedSpec("change.dml:bind_insert", "INSERT", "nothing", explained=True, params=True),
         ast.Update: ParsedSpec(
-            "define.table.constraint_marks:bind_update_or_marks", "UPDATE", "nothing", explained=True
+            "define.table.constraint_marks:bind_update_or_marks",
+            "UPDATE",
+            "nothing",
+            explained=True,
+            params=True,
         ),
-        ast.Delete: ParsedSpec("change.dml:bind_delete", "DELETE", "nothing", explained=True),
-        ast.Merge: ParsedSpec("change.merge:bind_merge", "MERGE", "nothing", explained=True),
-        ast.Copy: ParsedSpec("change.copy:bind_copy", "COPY", "copy", as_of=True),
+        ast.Delete: ParsedSpec("change.dml:bind_delete", "DELETE", "nothing", explained=True, params=True),
+        ast.Merge: ParsedSpec("change.merge:bind_merge", "MERGE", "nothing", explained=True, params=True),
+        ast.Copy: ParsedSpec("change.copy:bind_copy", "COPY", "copy", as_of=True, params=True),
         # planner.ast.definitions
-        ast.CreateTable: ParsedSpec(
-            "define.table.table:bind_create_table", _create_table_tag, "maker", params=False
-        ),
+        ast.CreateTable: ParsedSpec("define.table.table:bind_create_table", _create_table_tag, "maker"),
         ast.CreateTableAs: ParsedSpec(
             "define.table.table:bind_create_table_as",
             _create_table_as_tag,
             "nothing",
             explained=True,
             as_of=True,
+            params=True,
         ),
         ast.RefreshMaterializedView: ParsedSpec(
             "define.materialized:bind_refresh", "REFRESH MATERIALIZED VIEW", "owner", explained=True
@@ -218,22 +227,16 @@ PARSED: Final[Mapping[type[ast.StatementNode], ParsedSpec]] = total(
         ast.DropTimeline: ParsedSpec(
             "define.relations:bind_drop_timeline", "DROP TIMELINE", "nothing", drops=True
         ),
-        ast.CreateSource: ParsedSpec(
-            "define.source:bind_create_source", "CREATE SOURCE", "nothing", params=False
-        ),
+        ast.CreateSource: ParsedSpec("define.source:bind_create_source", "CREATE SOURCE", "nothing"),
         ast.AlterSource: ParsedSpec("define.source:bind_alter_source", "ALTER SOURCE", "nothing"),
         ast.DropSource: ParsedSpec("define.source:bind_drop_source", "DROP SOURCE", "nothing", drops=True),
         ast.CreateSequence: ParsedSpec(
             "define.table.sequence:bind_create_sequence", "CREATE SEQUENCE", "maker"
         ),
         ast.AlterSequence: ParsedSpec("define.table.sequence:bind_alter_sequence", "ALTER SEQUENCE", "owner"),
-        ast.CreateView: ParsedSpec(
-            "define.relations:bind_create_view", "CREATE VIEW", "nothing", params=False
-        ),
-        ast.CreateIndex: ParsedSpec(
-            "define.table.index:bind_create_index", "CREATE INDEX", "owner", params=False
-        ),
-        ast.AlterTable: ParsedSpec("define.table.alter:bind_alter_table", _alter_tag, "owner", params=False),
+        ast.CreateView: ParsedSpec("define.relations:bind_create_view", "CREATE VIEW", "nothing"),
+        ast.CreateIndex: ParsedSpec("define.table.index:bind_create_index", "CREATE INDEX", "owner"),
+        ast.AlterTable: ParsedSpec("define.table.alter:bind_alter_table", _alter_tag, "owner"),
         ast.Rename: ParsedSpec("define.table.alter:bind_rename", _rename_tag, "owner"),
         ast.SetSchema: ParsedSpec("define.table.alter:bind_set_schema", _alter_tag, "owner"),
         ast.AlterOwner: ParsedSpec("define.table.alter:bind_alter_owner", _alter_tag, "nothing"),
@@ -246,24 +249,18 @@ PARSED: Final[Mapping[type[ast.StatementNode], ParsedSpec]] = total(
         ast.DropRole: ParsedSpec("session.utility:bind_drop_role", "DROP ROLE", "nothing", drops=True),
         ast.Comment: ParsedSpec("session.utility:bind_comment", "COMMENT", "nothing"),
         # planner.ast.trigger
-        ast.CreateTrigger: ParsedSpec(
-            "define.trigger:bind_create_trigger", "CREATE TRIGGER", "trigger", params=False
-        ),
+        ast.CreateTrigger: ParsedSpec("define.trigger:bind_create_trigger", "CREATE TRIGGER", "trigger"),
         ast.RenameTrigger: ParsedSpec("define.trigger:bind_rename_trigger", "ALTER TRIGGER", "owner"),
         ast.DropTrigger: ParsedSpec("define.trigger:bind_drop_trigger", "DROP TRIGGER", "nothing"),
         ast.CommentOnTrigger: ParsedSpec("define.trigger:bind_comment_on_trigger", "COMMENT", "nothing"),
         # planner.ast.policy
-        ast.CreatePolicy: ParsedSpec(
-            "define.policy:bind_create_policy", "CREATE POLICY", "owner", params=False
-        ),
-        ast.AlterPolicy: ParsedSpec("define.policy:bind_alter_policy", "ALTER POLICY", "owner", params=False),
+        ast.CreatePolicy: ParsedSpec("define.policy:bind_create_policy", "CREATE POLICY", "owner"),
+        ast.AlterPolicy: ParsedSpec("define.policy:bind_alter_policy", "ALTER POLICY", "owner"),
         ast.RenamePolicy: ParsedSpec("define.policy:bind_rename_policy", "ALTER POLICY", "owner"),
         ast.DropPolicy: ParsedSpec("define.policy:bind_drop_policy", "DROP POLICY", "nothing"),
         ast.CommentOnPolicy: ParsedSpec("define.policy:bind_comment_on_policy", "COMMENT", "nothing"),
         # planner.ast.statistics
-        ast.CreateStatistics: ParsedSpec(
-            "define.statistics:bind_create", "CREATE STATISTICS", "nothing", params=False
-        ),
+        ast.CreateStatistics: ParsedSpec("define.statistics:bind_create", "CREATE STATISTICS", "nothing"),
         ast.AlterStatistics: ParsedSpec("define.statistics:bind_alter", "ALTER STATISTICS", "nothing"),
         ast.DropStatistics: ParsedSpec(
             "define.statistics:bind_drop", "DROP STATISTICS", "nothing", drops=True
@@ -280,7 +277,7 @@ PARSED: Final[Mapping[type[ast.StatementNode], ParsedSpec]] = total(
         ast.AlterDomain: ParsedSpec("define.domain:bind_alter_domain", "ALTER DOMAIN", "domain"),
         # planner.ast.function
         ast.CreateFunction: ParsedSpec(
-            "define.functions:bind_create_function", _create_function_tag, "maker", params=False
+            "define.functions:bind_create_function", _create_function_tag, "maker"
         ),
         ast.CreateAggregate: ParsedSpec(
             "define.aggregates:bind_create_aggregate", "CREATE AGGREGATE", "maker"
@@ -289,8 +286,8 @@ PARSED: Final[Mapping[type[ast.StatementNode], ParsedSpec]] = total(
         ast.DropFunction: ParsedSpec(
             "define.named_functions:bind_drop_function", _drop_tag, "one by one", drops=True
         ),
-        ast.Call: ParsedSpec("session.procedure:bind_call", "CALL", "nothing"),
-        ast.Do: ParsedSpec("session.procedure:bind_do", "DO", "nothing"),
+        ast.Call: ParsedSpec("session.procedure:bind_call", "CALL", "nothing", params=True),
+        ast.Do: ParsedSpec("session.procedure:bind_do", "DO", "nothing", params=True),
         ast.CommentOnFunction: ParsedSpec(
             "define.named_functions:bind_comment_on_function", "COMMENT", "nothing"
         ),
@@ -355,25 +352,34 @@ PARSED: Final[Mapping[type[ast.StatementNode], ParsedSpec]] = total(
         ast.SecurityLabel: ParsedSpec("session.libraries:bind_security_label", "SECURITY LABEL", "nothing"),
         ast.Load: ParsedSpec("session.libraries:bind_load", "LOAD", "nothing"),
         # planner.ast.session
-        ast.Execute: ParsedSpec("session.utility:bind_execute", "EXECUTE", "nothing", explained=True),
+        ast.Execute: ParsedSpec(
+            "session.utility:bind_execute", "EXECUTE", "nothing", explained=True, params=True
+        ),
         ast.DeclareCursor: ParsedSpec(
-            "session.utility:bind_declare", "DECLARE CURSOR", "nothing", explained=True, as_of=True
+            "session.utility:bind_declare",
+            "DECLARE CURSOR",
+            "nothing",
+            explained=True,
+            as_of=True,
+            params=True,
         ),
-        ast.Subscribe: ParsedSpec("session.subscribe:bind_subscribe", "SUBSCRIBE", "nothing", explained=True),
-        ast.CreateSubscription: ParsedSpec(
-            "session.subscribe:bind_create", "CREATE SUBSCRIPTION", "nothing", params=False
+        ast.Subscribe: ParsedSpec(
+            "session.subscribe:bind_subscribe", "SUBSCRIBE", "nothing", explained=True, params=True
         ),
+        ast.CreateSubscription: ParsedSpec("session.subscribe:bind_create", "CREATE SUBSCRIPTION", "nothing"),
         ast.AcknowledgeSubscription: ParsedSpec(
-            "session.subscribe:bind_acknowledge", "ALTER SUBSCRIPTION", "nothing"
+            "session.subscribe:bind_acknowledge", "ALTER SUBSCRIPTION", "nothing", params=True
         ),
         ast.DropSubscription: ParsedSpec("session.subscribe:bind_drop", "DROP SUBSCRIPTION", "nothing"),
         ast.Transaction: ParsedSpec(
-            "session.utility:bind_transaction", _transaction_tag, "nothing", as_of=True
+            "session.utility:bind_transaction", _transaction_tag, "nothing", as_of=True, params=True
         ),
-        ast.SetVariable: ParsedSpec("session.utility:bind_set", _set_tag, "nothing", as_of=True),
+        ast.SetVariable: ParsedSpec("session.utility:bind_set", _set_tag, "nothing", as_of=True, params=True),
         ast.Show: ParsedSpec("session.utility:bind_show", "SHOW", "nothing"),
         ast.Discard: ParsedSpec("session.utility:bind_discard", _discard_tag, "nothing"),
-        ast.Prepare: ParsedSpec("session.utility:bind_prepare", "PREPARE", "nothing", as_of=True),
+        ast.Prepare: ParsedSpec(
+            "session.utility:bind_prepare", "PREPARE", "nothing", as_of=True, params=True
+        ),
         ast.Deallocate: ParsedSpec("session.utility:bind_deallocate", _deallocate_tag, "nothing"),
         ast.Fetch: ParsedSpec("session.utility:bind_fetch", _fetch_tag, "nothing"),
         ast.ClosePortal: ParsedSpec("session.utility:bind_close", _close_tag, "nothing"),
@@ -381,6 +387,6 @@ PARSED: Final[Mapping[type[ast.StatementNode], ParsedSpec]] = total(
         ast.Notify: ParsedSpec("session.utility:bind_notify", _notify_tag, "nothing"),
         ast.LockTable: ParsedSpec("session.utility:bind_lock", "LOCK TABLE", "one by one"),
         ast.SetConstraints: ParsedSpec("session.utility:bind_set_constraints", "SET CONSTRAINTS", "nothing"),
-        ast.Explain: ParsedSpec(":bind_explain", "EXPLAIN", "nothing", as_of=True),
+        ast.Explain: ParsedSpec(":bind_explain", "EXPLAIN", "nothing", as_of=True, params=True),
     },
 )

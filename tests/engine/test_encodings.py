@@ -158,7 +158,7 @@ def test_tables_are_made_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_row_by_key_that_lacks_characters_is_refused_by_its_statement(
     server: ServerProcess, block: bool
 ) -> None:
-    """On its short way, too, and its block has failed."""
+    """On its short way, too: reported as any other error is, so that it ends a session that is to exit on errors."""
     with psycopg.connect(server.url, autocommit=True) as made:
         made.execute("CREATE TABLE IF NOT EXISTS by_key (k int PRIMARY KEY, v text)")
         made.execute("INSERT INTO by_key VALUES (1, 'a'), (2, '漢') ON CONFLICT DO NOTHING")
@@ -174,3 +174,10 @@ def test_a_row_by_key_that_lacks_characters_is_refused_by_its_statement(
         assert result.error_field(pq.DiagnosticField.SQLSTATE) == b"22P05"
         status = pq.TransactionStatus.INERROR if block else pq.TransactionStatus.IDLE
         assert made.pgconn.transaction_status == status
+        made.pgconn.exec_(b"ROLLBACK")
+        made.pgconn.exec_(b"SET exit_on_error = on")
+        if block:
+            made.pgconn.exec_(b"BEGIN")
+            made.pgconn.exec_(b"SELECT v FROM by_key WHERE k = 1")
+        made.pgconn.exec_(b"SELECT v FROM by_key WHERE k = 2")
+        assert made.pgconn.status == pq.ConnStatus.BAD

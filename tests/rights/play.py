@@ -84,6 +84,8 @@ class Walk:
         run(session, "BEGIN")
         state = run(session, case.sql)
         run(session, "ROLLBACK")
+        if case.of is st.Prepare:  # which no ROLLBACK undoes, and the case may be run for the same role again
+            run(session, "DEALLOCATE ALL")
         return state
 
     def _alone(self, case: Case, actor: str) -> str:

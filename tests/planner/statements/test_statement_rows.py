@@ -11,9 +11,12 @@ import pytest
 
 from planner import ast, bind
 from planner import statements as st
+from planner.base.errors import SqlError
 from planner.base.total import joined, leaves, members, total
 from planner.statements.classify import BOUND, BoundSpec, Runs, Uses
 from planner.statements.parsed import PARSED
+from tests.planner.tables import bind as bound
+from tests.planner.tables import make_catalog
 
 
 def test_every_class_that_is_parsed_has_a_row_whose_binder_is_there() -> None:
@@ -97,3 +100,26 @@ def test_what_may_run_again_and_uses_rows_is_what_it_was_when_it_was_told_by_cla
     for kind, row in BOUND.items():
         definition = row.class_ is st.StatementClass.DDL and kind.__name__ not in reading
         assert (row.uses is Uses.NOTHING) == (definition or kind is st.Maintenance), kind
+
+
+def test_classes_take_parameters_where_their_rows_say_so_alone() -> None:
+    """Written out: what is forgotten has none. Definitions keep expressions as texts, in which a parameter would never get a value."""
+    assert {kind.__name__ for kind, row in PARSED.items() if row.params} == {
+        "Select", "SetOp", "Values", "Insert", "Update", "Delete", "Merge", "Copy", "CreateTableAs", "Execute", "DeclareCursor",
+        "Subscribe", "AcknowledgeSubscription", "Transaction", "SetVariable", "Prepare", "Call", "Do", "Explain",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE DOMAIN d AS int DEFAULT $1",
+        "CREATE DOMAIN d AS int CHECK (VALUE > $1)",
+        "CREATE TABLE made (a int CHECK (a > $1))",
+        "CREATE VIEW v AS SELECT $1::int AS a",
+    ],
+)
+def test_definitions_have_no_parameters(sql: str) -> None:
+    with pytest.raises(SqlError, match=r"there is no parameter \$1") as caught:
+        bound(sql, make_catalog())
+    assert caught.value.sqlstate == "42P02"
