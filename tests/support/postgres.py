@@ -86,7 +86,9 @@ def postgres() -> Iterator[str]:
         subprocess.run(["cp", "-a", str(_pristine()), data], check=True, capture_output=True)
         options = (
             f"-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -c shared_buffers=16MB -c wal_level=logical "
-            f"-c unix_socket_directories={folder}"
+            f"-c unix_socket_directories={folder} "
+            # Pages freed at a moment of its own choosing would change the order in which scans meet rows.
+            "-c autovacuum=off"
         )
         control = [str(BINARIES / "pg_ctl"), "-D", data, "-w"]
         start = [*control, "-o", options, "-l", f"{folder}/log", "start"]
