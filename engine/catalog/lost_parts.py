@@ -45,7 +45,7 @@ def _parts(item: Stored | None) -> Iterator[StoredKey]:
     of_class, of_constraint = f"comment/{PG_CLASS_OID}", f"comment/{PG_CONSTRAINT_OID}"
     if isinstance(item, RelationDef):
         yield from ((of_class, item.oid, c.attnum) for c in item.columns if not c.dropped)
-        yield from ((of_class, index.oid, 0) for index in item.indexes)
+        yield from ((of_class, index.oid, 0) for index in item.every_index)
         yield from ((of_constraint, constraint.oid, 0) for constraint in item.constraints)
         yield from ((f"comment/{PG_TRIGGER_OID}", trigger.oid, 0) for trigger in item.triggers)
         yield from ((f"comment/{PG_POLICY_OID}", policy.oid, 0) for policy in item.policies)

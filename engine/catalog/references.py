@@ -200,7 +200,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
             _nothing, "kind", "row_security", "force_row_security", "keys_off", "version", "virtual", "row_oids", "view_path",
             "persistence", "options", "populated", "source_oid", "replica_identity", "foreign_options",
         ),
-        **_all(_parts, "columns", "indexes", "constraints", "triggers", "policies", "statistics"),
+        **_all(_parts, "columns", "indexes", "unbuilt", "constraints", "triggers", "policies", "statistics"),
         **_all(_oid, "table_oid", "partition_of", "of_type", "server"),
         "view_sql": _text, "depends_on": _oids, "sequence": _part, "partition_key": _part, "bound": _part,
     },
@@ -336,7 +336,7 @@ def identities(item: Stored) -> Iterator[int]:
             yield item.oid
             if item.kind in ROW_TYPED:
                 yield from (row_type_oid(item.oid), row_array_oid(item.oid))
-            yield from (index.oid for index in item.indexes)
+            yield from (index.oid for index in item.every_index)
             yield from (constraint.oid for constraint in item.constraints)
             yield from (trigger.oid for trigger in item.triggers)
             yield from (policy.oid for policy in item.policies)

@@ -126,7 +126,7 @@ def _texts(item: RelationDef) -> Iterable[str | None]:
         yield column.default_sql
     for constraint in item.constraints:
         yield constraint.check_sql
-    for index in item.indexes:
+    for index in item.every_index:
         yield from index.expressions
         yield index.where_sql
     if item.partition_key is not None:

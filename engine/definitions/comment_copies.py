@@ -30,7 +30,7 @@ def copied_comments(catalog: CatalogSnapshot, made: RelationDef, sources: Sequen
         for constraint in source.constraints:
             if constraint.kind == "c" and constraint.name in checks:
                 copy(PG_CONSTRAINT_OID, (constraint.oid, 0), (checks[constraint.name], 0))
-        for index in source.indexes:
+        for index in source.every_index:
             same = next((one for one in left if _keys(one, made) == _keys(index, source)), None)
             if same is not None:
                 left.remove(same)

@@ -263,7 +263,7 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
     match item:
         case RelationDef():
             yield item.oid, row_array_oid(item.oid) - item.oid + 1
-            yield from ((index.oid, 1) for index in item.indexes)
+            yield from ((index.oid, 1) for index in item.every_index)
             yield from ((constraint.oid, 1) for constraint in item.constraints)
             yield from ((trigger.oid, 1) for trigger in item.triggers)
             yield from ((policy.oid, 1) for policy in item.policies)
@@ -398,6 +398,7 @@ def _relation(relation: RelationDef, oids: Oids, version: int) -> RelationDef:
         schema_oid=oids[relation.schema_oid],
         columns=tuple(_column(column, oids) for column in relation.columns),
         indexes=tuple(_index(index, oids) for index in relation.indexes),
+        unbuilt=tuple(_index(index, oids) for index in relation.unbuilt),
         constraints=tuple(_constraint(constraint, oids) for constraint in relation.constraints),
         triggers=tuple(_trigger(trigger, oids) for trigger in relation.triggers),
         policies=tuple(_policy(policy, oids) for policy in relation.policies),

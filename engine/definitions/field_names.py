@@ -109,7 +109,7 @@ def _table(table: RelationDef, before: CatalogSnapshot, after: CatalogSnapshot, 
         table = replace(table, policies=rebound_policies(table, table, before, change))
     if any(has(sql) for statistics in table.statistics for sql in statistics.expressions):
         table = replace(table, statistics=rebound_statistics(table, table, before, change))
-    if any(has(sql) for index in table.indexes for sql in (*index.expressions, index.where_sql)):
+    if any(has(sql) for index in table.every_index for sql in (*index.expressions, index.where_sql)):
         table = rebound_indexes(table, table, before, change)
     return table
 

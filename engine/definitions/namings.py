@@ -137,7 +137,7 @@ def _named_by(relation: RelationDef) -> set[int]:
         found |= used_oids(column.default_sql)
     for constraint in paced(relation.constraints):
         found |= used_oids(constraint.check_sql)
-    for index in relation.indexes:
+    for index in relation.every_index:
         if index.computed:
             found |= used_oids(" ".join((*index.expressions, index.where_sql)))
             hidden = (relation.column(a) for a in index.kept)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from engine.base.eager import settle
 from engine.base.settings import Settings
@@ -85,6 +85,11 @@ async def drop_leftovers(database: Database, space: Space) -> None:
         except Exception:  # starting depends on no object
             log.exception("temporary objects in %s were dropped without what hangs on them", schema)
             await _forget(database, space, schema)
+
+
+def session_beside(session: Session) -> Session:
+    """Return a session without a client in the database of another one, for what that has to do in a transaction of its own."""
+    return _session(cast("Database", session.db), session.space, session.pid)
 
 
 def _session(database: Database, space: Space, pid: int) -> Session:

@@ -9,6 +9,7 @@ from engine.definitions.needs.first import refuse_strangers
 from engine.definitions.needs.privileges import check
 from engine.programs.plpgsql.trigger import run_trigger
 from engine.programs.routines.calls import Routines
+from engine.server.leftovers import session_beside
 from engine.session.ports import Ports
 from engine.statements.registry import SPECS
 from engine.statements.run import run
@@ -21,4 +22,5 @@ PORTS: Final = Ports(
     refuse_strangers=refuse_strangers,
     run_statement=run,
     specs=SPECS,
+    beside=session_beside,
 )

@@ -54,14 +54,20 @@ def _same(one: IndexDef, other: IndexDef) -> bool:
 
 
 class BuiltAhead:
-    """The indexes that a session's running statement has built ahead."""
+    """The indexes that a session's running statement has built ahead.
 
-    __slots__ = ("_session", "builds")
+    Attributes:
+        builds: those that are not adopted yet.
+        left: which indexes, of which tables, the statement leaves behind should it fail (``engine.definitions.table.unbuilt``).
+    """
+
+    __slots__ = ("_session", "builds", "left")
 
     def __init__(self, session: Session) -> None:
         """Start with none."""
         self._session = session
         self.builds: list[Ahead] = []
+        self.left: Sequence[tuple[int, IndexDef]] = ()
 
     def oid_of(self, table: RelationDef, index: IndexDef) -> int:
         """Return the oid for a new index of ``table``: that of the one built ahead if it fits, else a fresh one."""
@@ -76,3 +82,4 @@ class BuiltAhead:
         for ahead in self.builds:
             ahead.close()
         self.builds.clear()
+        self.left = ()

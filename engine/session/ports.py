@@ -92,6 +92,7 @@ class Ports:
             PostgreSQL asks for a right first.
         run_statement: runs a statement of a routine.
         specs: what is known of each class of statements.
+        beside: makes a session of nobody's, with a superuser's rights, in the database of another one.
     """
 
     routines: Callable[[Session], Routines]
@@ -101,3 +102,4 @@ class Ports:
     refuse_strangers: Callable[[Session, ast.StatementNode, SqlError, Bind], None]
     run_statement: RunStatement
     specs: Mapping[type, StatementSpec]
+    beside: Callable[[Session], Session]

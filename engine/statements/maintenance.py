@@ -2,7 +2,8 @@
 
     VACUUM, CLUSTER, CHECKPOINT    hot rows become parts, which is what reclaiming, ordering and checkpointing mean here
     ANALYZE, VACUUM (ANALYZE)      columns are counted (engine.executors.statistics), after that
-    REINDEX                        what expressions of users' objects give is computed anew; else nothing
+    REINDEX                        what expressions of users' objects give is computed anew, indexes that CONCURRENTLY has
+                                   left behind are built; else nothing
 
 VERBOSE tells of each table, as INFO: what is done, and what there is then.
 
@@ -20,6 +21,7 @@ from engine.definitions.dropping.drop import table_of
 from engine.definitions.dropping.function_uses import remake_indexes
 from engine.definitions.needs.privileges import maintainable
 from engine.definitions.table.tuning import tune
+from engine.definitions.table.unbuilt import build_left
 from engine.executors.server import executing
 from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan
@@ -66,7 +68,8 @@ async def maintain(
         session.db.upkeep.note_checkpoint(began_us, session.db.clock_us())
     elif statement.what == "reindex":
         reached = tables if statement.named else _within(session, statement)
-        await remake_indexes(session, reached)
+        await remake_indexes(session, reached, concurrently=statement.concurrently)
+        await build_left(session, statement, reached)
         if told is not None:
             told.indexes(reached)
     if statement.index:

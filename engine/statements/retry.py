@@ -23,6 +23,7 @@ from engine.base.limits import (
     rows_keep_changing,
 )
 from engine.base.rows import ReadyRows
+from engine.definitions.table.unbuilt import leave_behind
 from engine.plans.planning import CachedText
 from engine.session.plans.plan import Plan, Replan
 from engine.session.portal import Command, Outcome, Prepared, Rows
@@ -86,72 +87,78 @@ async def run_with_retries(
     noting = begun is None and plan.retryable and not again_from_start
     undo = statement_point(session) if noting else None
     retries = replans = reruns = 0
-    while True:
-        block.optimistic = hopeful and retries < OPTIMISTIC_TRIES
-        try:
-            if begun is None:
-                outcome = await run.run(session, plan, params)
-            else:
-                first, begun = begun, None
-                outcome = await first
-                out.rests = session.db.lease is not None
-            if (
-                out.rests and not session.db.leading()
-            ):  # it has waited: a cancel ends this, but not what is kept back (pgwire)
-                await session.db.wait_leading()
-            # also one whose own scans locked their tables: what its functions read is watched
-            if committed_here and plan.retryable and block.watching and _is_complete(outcome):
-                if isinstance(outcome, Rows) and isinstance(outcome.result, ReadyRows):
-                    await check_rows(
-                        outcome.result.rows, encoder_of(plan, outcome.columns, formats, session), session
-                    )
-                await block.commit()
-            txn = block.txn
-            if not by_itself and txn is not None and txn.writing:
-                if plan.leaves_little and block.own_rows.may_wait:
-                    return outcome, plan
-                counting = block.own_rows.count(txn)
-                if counting is not None:
-                    await counting
-            return outcome, plan
-        except Replan:
-            replans += 1
-            if replans > MAX_REPLANS:
-                raise definitions_keep_changing() from None
-            plan, again = planning.plan_again(source)
-            params = params if again is None else again
-        except RowsChanged:
-            reruns += 1
-            made_something = plan.bound.class_ is StatementClass.DDL  # CREATE TABLE AS
-            if reruns > MAX_RERUNS or made_something:
-                raise rows_keep_changing() from None
-        except (WriteConflict, Deadlock, SchemaChanged) as error:
-            if retries >= AUTOCOMMIT_RETRIES or not plan.retryable or block.endings:
-                note_loss(session, error)
-                raise
-            if not again_from_start:
+    try:
+        while True:
+            block.optimistic = hopeful and retries < OPTIMISTIC_TRIES
+            try:
+                if begun is None:
+                    outcome = await run.run(session, plan, params)
+                else:
+                    first, begun = begun, None
+                    outcome = await first
+                    out.rests = session.db.lease is not None
                 if (
-                    not isinstance(error, WriteConflict)
-                    or undo is None
-                    or not await undo_statement(session, undo)
-                ):
-                    note_loss(session, error)
-                    raise
-                retries += 1
-                note_rerun(session, error)
-                continue
-            if session.db.config.deadlock_policy not in _WAITING_POLICIES:
-                pause = min(RETRY_PAUSE_S * 2**retries, LONGEST_RETRY_PAUSE_S)
-                await asyncio.sleep(pause * (0.5 + session.db.random()))
-            retries += 1
-            note_rerun(session, error)
-            if alone:
-                block.restart()
-            else:
-                block.restart_block()
-            if not plan.fresh(session.catalog):
+                    out.rests and not session.db.leading()
+                ):  # it has waited: a cancel ends this, but not what is kept back (pgwire)
+                    await session.db.wait_leading()
+                # also one whose own scans locked their tables: what its functions read is watched
+                if committed_here and plan.retryable and block.watching and _is_complete(outcome):
+                    if isinstance(outcome, Rows) and isinstance(outcome.result, ReadyRows):
+                        await check_rows(
+                            outcome.result.rows, encoder_of(plan, outcome.columns, formats, session), session
+                        )
+                    await block.commit()
+                txn = block.txn
+                if not by_itself and txn is not None and txn.writing:
+                    if plan.leaves_little and block.own_rows.may_wait:
+                        return outcome, plan
+                    counting = block.own_rows.count(txn)
+                    if counting is not None:
+                        await counting
+                return outcome, plan
+            except Replan:
+                replans += 1
+                if replans > MAX_REPLANS:
+                    raise definitions_keep_changing() from None
                 plan, again = planning.plan_again(source)
                 params = params if again is None else again
+            except RowsChanged:
+                reruns += 1
+                made_something = plan.bound.class_ is StatementClass.DDL  # CREATE TABLE AS
+                if reruns > MAX_RERUNS or made_something:
+                    raise rows_keep_changing() from None
+            except (WriteConflict, Deadlock, SchemaChanged) as error:
+                if retries >= AUTOCOMMIT_RETRIES or not plan.retryable or block.endings:
+                    note_loss(session, error)
+                    raise
+                if not again_from_start:
+                    if (
+                        not isinstance(error, WriteConflict)
+                        or undo is None
+                        or not await undo_statement(session, undo)
+                    ):
+                        note_loss(session, error)
+                        raise
+                    retries += 1
+                    note_rerun(session, error)
+                    continue
+                if session.db.config.deadlock_policy not in _WAITING_POLICIES:
+                    pause = min(RETRY_PAUSE_S * 2**retries, LONGEST_RETRY_PAUSE_S)
+                    await asyncio.sleep(pause * (0.5 + session.db.random()))
+                retries += 1
+                note_rerun(session, error)
+                if alone:
+                    block.restart()
+                else:
+                    block.restart_block()
+                if not plan.fresh(session.catalog):
+                    plan, again = planning.plan_again(source)
+                    params = params if again is None else again
+    except BaseException:
+        if session.ahead.left:
+            block.restart_block()  # it has locked what is left behind now
+            await leave_behind(session)
+        raise
 
 
 def _is_complete(outcome: Outcome) -> bool:

@@ -35,6 +35,7 @@ from planner.catalog.relations import (
     PartitionKey,
     RelationDef,
     SequenceDef,
+    with_index_changed,
 )
 from planner.catalog.text_search import ConfigurationDef, DictionaryDef, TextSearchDef
 from planner.catalog.types import (
@@ -80,4 +81,5 @@ __all__ = [
     "TimelineDef",
     "TypeDef",
     "row_type_named",
+    "with_index_changed",
 ]

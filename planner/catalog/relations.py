@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from planner.catalog.foreign import Options
@@ -91,7 +91,7 @@ class IndexDef:
     collations: tuple[int, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     parent: int = 0  # the index of the partitioned table that this one is a part of
-    valid: bool = True  # of a partitioned table's: whether every partition has one
+    valid: bool = True  # of a partitioned table's: whether every partition has one; else whether it is built (``RelationDef.unbuilt``)
     statistics: tuple[int, ...] = ()
     clustered: bool = False
     replica_identity: bool = False
@@ -240,6 +240,8 @@ class RelationDef:
     ``columns`` includes dropped ones, in attnum order, ``triggers`` and ``policies`` are ordered by name, ``statistics`` (extended ones) by oid. ``row_security``:
     the policies count, ``force_row_security``: for its owner, too (``planner.row_security``). ``keys_off``: changes of its rows
     neither ask nor act on foreign keys (DISABLE TRIGGER ALL). ``version`` changes with every DDL on it.
+    ``unbuilt``: the indexes that CONCURRENTLY has left behind where it failed. They have a name and a definition, but are not kept, serve no
+    query and keep no row out; their hidden columns are there as dropped ones, with their types and expressions.
     ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path. ``populated`` False: a
     materialized view that must be refreshed before it can be read.
     """
@@ -251,6 +253,7 @@ class RelationDef:
     kind: RelationKind
     columns: tuple[ColumnDef, ...] = ()
     indexes: tuple[IndexDef, ...] = ()
+    unbuilt: tuple[IndexDef, ...] = ()
     constraints: tuple[ConstraintDef, ...] = ()
     triggers: tuple[TriggerDef, ...] = ()
     policies: tuple[PolicyDef, ...] = ()
@@ -337,6 +340,11 @@ class RelationDef:
         return next((attnum for attnum, its in self.numbers.items() if its == number), 0)
 
     @property
+    def every_index(self) -> tuple[IndexDef, ...]:
+        """The indexes that have a name and a row in pg_index: those that are kept, then those that are not built."""
+        return self.indexes + self.unbuilt if self.unbuilt else self.indexes
+
+    @property
     def stored_columns(self) -> tuple[ColumnDef, ...]:
         """Columns that rows have values of: not dropped, in attnum order."""
         return tuple(c for c in self.columns if not c.dropped)
@@ -384,6 +392,15 @@ class RelationDef:
     def column(self, attnum: int) -> ColumnDef:
         """Return the column with this number."""
         return self.columns[attnum - 1]
+
+
+def with_index_changed(table: RelationDef, oid: int, change: Callable[[IndexDef], IndexDef]) -> RelationDef:
+    """Return a table with one of its indexes changed, be it built or not; as it is where it has none of this oid."""
+    return replace(
+        table,
+        indexes=tuple([change(i) if i.oid == oid else i for i in table.indexes]),
+        unbuilt=tuple([change(i) if i.oid == oid else i for i in table.unbuilt]),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

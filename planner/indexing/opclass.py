@@ -267,7 +267,7 @@ def check_default_made(catalog: Catalog, method: str, type_oid: int) -> None:
 
 def check_retyped(relation: RelationDef, column: ColumnDef, type_: SqlType, catalog: Catalog) -> None:
     """Check that the indexes over a column can be over another type. Raises SqlError 42704, 42804, 0A000."""
-    for index in relation.indexes:
+    for index in relation.every_index:
         method = "btree" if index.constraint_oid else index.method
         for position, attnum in enumerate(index.key_columns):
             if attnum == column.attnum:

@@ -199,7 +199,10 @@ def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = 
 
 def _lists(relation: RelationDef) -> Iterator[Sequence[str]]:
     """Yield the lists of expressions that a table's indexes and extended statistics have."""
-    for every in (*(i.expressions for i in relation.indexes), *(s.expressions for s in relation.statistics)):
+    for every in (
+        *(i.expressions for i in relation.every_index),
+        *(s.expressions for s in relation.statistics),
+    ):
         texts = [text for text in every if text]
         if len(texts) > 1:
             yield texts
@@ -331,7 +334,7 @@ def find_index(session: EvalSession, oid: int) -> tuple[RelationDef, IndexDef] |
     table = session.catalog.relation_by_oid(relation.table_oid)
     if table is None:
         return None
-    return table, next(i for i in table.indexes if i.oid == oid)
+    return table, next(i for i in table.every_index if i.oid == oid)
 
 
 def whole_index_definition(session: EvalSession, oid: int) -> str | None:

@@ -23,7 +23,7 @@ def _above(session: EvalSession, relation: RelationDef) -> int:
     if relation.kind != "i":
         return relation.partition_of
     table = session.catalog.relation_by_oid(relation.table_oid)
-    return 0 if table is None else next((i.parent for i in table.indexes if i.oid == relation.oid), 0)
+    return 0 if table is None else next((i.parent for i in table.every_index if i.oid == relation.oid), 0)
 
 
 def _below(session: EvalSession, relation: RelationDef) -> list[RelationDef]:
@@ -32,7 +32,7 @@ def _below(session: EvalSession, relation: RelationDef) -> list[RelationDef]:
         return list(catalog.partitions_of(relation.oid))
     found = []
     for table in catalog.partitions_of(relation.table_oid):
-        oid = next((i.oid for i in table.indexes if i.parent == relation.oid), 0)
+        oid = next((i.oid for i in table.every_index if i.parent == relation.oid), 0)
         index = catalog.relation_by_oid(oid)
         if index is not None:
             found.append(index)

@@ -413,6 +413,7 @@ class Maintenance:
         alone: its name, where a block may not hold it.
         verbose: whoever asks is told what is done, table by table.
         index: of CLUSTER ... USING, which marks it.
+        concurrently: REINDEX CONCURRENTLY.
         wrong_columns: relation, SQLSTATE and message: what is wrong with columns that are named, for who may ANALYZE the relation.
     """
 
@@ -428,6 +429,7 @@ class Maintenance:
     verbose: bool = False
     index: int = 0
     wrong_columns: tuple[tuple[int, str, str], ...] = ()
+    concurrently: bool = False
 
     @property
     def named(self) -> bool:

@@ -55,7 +55,7 @@ def relations_of(item: RelationDef | TypeDef) -> Iterator[RelationDef]:
     """Yield all that a stored object is as a relation: itself, its indexes; nothing for a type that is not composite."""
     if isinstance(item, RelationDef):
         yield item
-        for index in item.indexes:
+        for index in item.every_index:
             yield index_relation(item, index)
     elif item.kind == "c":
         yield composite_relation(item)
@@ -65,7 +65,7 @@ def relation_names(item: RelationDef | TypeDef) -> Iterator[tuple[str, str, int]
     """Yield schema, name and oid of each of these."""
     if isinstance(item, RelationDef):
         yield item.schema, item.name, item.oid
-        for index in item.indexes:
+        for index in item.every_index:
             yield item.schema, index.name, index.oid
     elif item.kind == "c":
         yield item.schema, item.name, item.relation_oid

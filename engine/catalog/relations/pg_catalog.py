@@ -96,12 +96,14 @@ def _class_row(session: Reading, item: RelationDef) -> RowDict:
     is_table = item.kind in STORING
     rows = 0.0 if is_index or (is_table and not item.virtual) else -1.0  # counted by ``CountedRows``
     table = session.catalog.relation_by_oid(item.table_oid) if is_index else None
-    index = None if table is None else next(i for i in table.indexes if i.oid == item.oid)
+    index = None if table is None else next(i for i in table.every_index if i.oid == item.oid)
     method = None if index is None else index.method
     is_part = index is not None and index.parent != 0
     divided = table if table is not None else item
     parts = session.catalog.partitions_of(divided.oid) if divided.kind == "p" else ()
-    has_parts = bool(parts) if index is None else any(i.parent == item.oid for p in parts for i in p.indexes)
+    has_parts = (
+        bool(parts) if index is None else any(i.parent == item.oid for p in parts for i in p.every_index)
+    )
     options = [f"{key}={value}" for key, value in item.options.items() if not key.startswith("toast.")]
     return {
         "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,
@@ -110,7 +112,7 @@ def _class_row(session: Reading, item: RelationDef) -> RowDict:
         "relfilenode": item.oid if item.kind in FILED else 0, "reltuples": rows,
         "relispartition": bool(item.partition_of) or is_part,
         "relpartbound": _bound_text(session, item), "relhassubclass": has_parts,
-        "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
+        "relhasindex": bool(item.every_index), "relisshared": item.virtual and _shared(item.name),
         "relhastriggers": has_triggers(session, item),
         "relrowsecurity": item.row_security, "relforcerowsecurity": item.force_row_security,
         "relpersistence": item.persistence, "relkind": "I" if table is not None and table.kind == "p" else item.kind, "relnatts": len(item.numbers),
@@ -152,7 +154,7 @@ def pg_inherits(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_inherits of a partition and its indexes."""
     if item.partition_of:
         yield {"inhrelid": item.oid, "inhparent": item.partition_of, "inhseqno": 1, "inhdetachpending": False}
-    for index in item.indexes:
+    for index in item.every_index:
         if index.parent:
             yield {"inhrelid": index.oid, "inhparent": index.parent, "inhseqno": 1, "inhdetachpending": False}
 
@@ -273,7 +275,7 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Reading | None = Non
 def _index_of(item: RelationDef, catalog: CatalogSnapshot) -> IndexDef | None:
     """Return the index that a relation of pg_class is."""
     table = catalog.relation_by_oid(item.table_oid)
-    return None if table is None else next((i for i in table.indexes if i.oid == item.oid), None)
+    return None if table is None else next((i for i in table.every_index if i.oid == item.oid), None)
 
 
 def _kept_types(item: RelationDef, index: IndexDef, catalog: CatalogSnapshot) -> dict[int, int]:
@@ -348,7 +350,7 @@ def pg_init_privs(session: Reading) -> Iterator[RowDict]:
 def pg_index(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_index."""
     by_attnum = {c.attnum: c for c in item.columns}
-    for index in item.indexes:
+    for index in item.every_index:
         descending = index.descending or (False,) * len(index.attnums)
         nulls_first = index.nulls_first or descending
         keys = [by_attnum[a] for a in index.attnums]
@@ -359,7 +361,7 @@ def pg_index(session: Reading, item: RelationDef) -> Iterator[RowDict]:
             "indnatts": len(index.attnums) + len(index.include), "indnkeyatts": len(index.attnums),
             "indisunique": index.unique, "indnullsnotdistinct": index.nulls_not_distinct,
             "indisprimary": index.primary, "indimmediate": not index.deferrable, "indisvalid": index.valid,
-            "indisready": True, "indislive": True, "indisclustered": index.clustered,
+            "indisready": index not in item.unbuilt, "indislive": True, "indisclustered": index.clustered,
             "indisreplident": index.replica_identity,
             "indisexclusion": any(c.kind == "x" and c.index_oid == index.oid for c in item.constraints),
             "indkey": index.key_columns + index.include,

@@ -46,7 +46,7 @@ def relations_depend_on_collations(session: Reading, item: RelationDef) -> Itera
         if column.collation >= FIRST_USER_OID:
             yield depends(PG_CLASS_OID, item.oid, PG_COLLATION, column.collation, sub=column.attnum)
     by_attnum = {column.attnum: column for column in item.columns}
-    for index in item.indexes:
+    for index in item.every_index:
         written = index.collations or (0,) * len(index.attnums)
         for attnum, own in zip(index.attnums, written, strict=False):
             collation = own or (collation_of(by_attnum[attnum]) if attnum in by_attnum else 0)

@@ -65,7 +65,7 @@ def pg_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
                     PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, referenced.table, "n", ref_sub=attnum
                 )
             yield depends(PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, constraint.index_oid, "n")
-    for index in item.indexes:
+    for index in item.every_index:
         used = _columns_of_index(session, item, index)
         if index.constraint_oid:
             yield depends(PG_CLASS_OID, index.oid, PG_CONSTRAINT_OID, index.constraint_oid, "i")

@@ -153,7 +153,7 @@ def relations_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
             class_, made = PG_CLASS_OID, constraint.index_oid
         for of, oid in objects_named(session, constraint.check_sql):
             yield depends(class_, made, of, oid)
-    for index in item.indexes:
+    for index in item.every_index:
         for text in (" ".join(index.expressions), index.where_sql):  # each by itself
             for of, oid in objects_named(session, text):
                 yield depends(PG_CLASS_OID, index.oid, of, oid)

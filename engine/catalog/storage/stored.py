@@ -183,7 +183,7 @@ def highest_oid(items: Iterable[Stored]) -> int:
                 highest = max(
                     highest,
                     row_array_oid(item.oid),
-                    *(i.oid for i in item.indexes),
+                    *(i.oid for i in item.every_index),
                     *(c.oid for c in item.constraints),
                     *(t.oid for t in item.triggers),
                     *(p.oid for p in item.policies),
@@ -218,7 +218,7 @@ def same_names(old: Stored | None, new: Stored) -> bool:
         case RelationDef(), RelationDef():
             return (
                 (old.schema, old.name) == (new.schema, new.name)
-                and {i.name for i in old.indexes} == {i.name for i in new.indexes}
+                and {i.name for i in old.every_index} == {i.name for i in new.every_index}
                 and _statistics_names(old) == _statistics_names(new)
             )
         case SchemaDef(), SchemaDef():
@@ -236,12 +236,12 @@ def new_names(old: Stored | None, new: Stored) -> frozenset[str] | None:
     """Return the names of relations, indexes among them, that replacing ``old`` by ``new`` adds; None if it does anything else to names."""
     if not isinstance(new, RelationDef) or new.partition_of or (old is None and new.statistics):
         return None
-    names = frozenset((new.name, *(index.name for index in new.indexes)))
+    names = frozenset((new.name, *(index.name for index in new.every_index)))
     if old is None:
         return names
     if not isinstance(old, RelationDef) or (old.schema, old.name) != (new.schema, new.name):
         return None
     if _statistics_names(old) != _statistics_names(new):
         return None
-    before = frozenset((old.name, *(index.name for index in old.indexes)))
+    before = frozenset((old.name, *(index.name for index in old.every_index)))
     return names - before if before <= names else None

@@ -37,6 +37,7 @@ from engine.definitions.table.policies import drop_policies, policies_over, poli
 from engine.definitions.table.statistics_parts import drop_statistics_in
 from engine.definitions.table.trigger_dependencies import triggers_from
 from engine.definitions.table.truncated import refuse_referenced, truncated
+from engine.definitions.table.unbuilt import build_unbuilt
 from engine.session.catalog.names import described, resolve, schema_called
 from engine.session.catalog.wants import views_over
 from engine.session.in_use import refuse_change
@@ -118,7 +119,7 @@ async def _drop_indexes(
 ) -> None:
     for target in {target.oid: target for target in targets}.values():
         table = table_of(session, target.table_oid)
-        index = next(i for i in table.indexes if i.oid == target.oid)
+        index = next(i for i in table.every_index if i.oid == target.oid)
         words = described(session, target)
         if concurrently and table.kind == "p" and table.persistence != "t":
             raise SqlError("0A000", f'cannot drop partitioned index "{index.name}" concurrently')
@@ -158,7 +159,7 @@ async def _drop_indexes(
 async def _drop_parts(session: Session, parent: RelationDef, oid: int) -> None:
     """Drop the parts that an index of a partitioned table has on its partitions."""
     for child in session.catalog.partitions_of(parent.oid):
-        own = next((i for i in child.indexes if i.parent == oid), None)
+        own = next((i for i in child.every_index if i.parent == oid), None)
         if own is not None:
             changed = without_indexes(child, [own.oid])
             kept = tuple(c for c in changed.constraints if c.oid != own.constraint_oid)
@@ -173,7 +174,7 @@ def _constraints_below(
     """Return the keys of partitions whose indexes are parts of an index that has no constraint itself."""
     found: list[tuple[RelationDef, ConstraintDef]] = []
     for child in session.catalog.partitions_of(parent.oid):
-        own = next((i for i in child.indexes if i.parent == oid), None)
+        own = next((i for i in child.every_index if i.parent == oid), None)
         if own is not None and own.constraint_oid:
             found += [(child, c) for c in child.constraints if c.oid == own.constraint_oid]
         elif own is not None:
@@ -277,7 +278,9 @@ def tell(
 
 def part_oids(relation: RelationDef) -> set[int]:
     """Return the oids of a relation's constraints, indexes, triggers, policies and extended statistics."""
-    oids = {constraint.oid for constraint in relation.constraints} | {index.oid for index in relation.indexes}
+    oids = {constraint.oid for constraint in relation.constraints} | {
+        index.oid for index in relation.every_index
+    }
     oids |= {trigger.oid for trigger in relation.triggers} | {policy.oid for policy in relation.policies}
     return oids | {one.oid for one in relation.statistics}
 
@@ -460,6 +463,7 @@ async def truncate(session: Session, plan: Plan, statement: st.Truncate, params:
         between()
         await settle(session.block.ensure_txn().truncate(ShardId(table.oid)))
         session.block.new_storage.note(table.oid, len(session.block.savepoints))
+        await build_unbuilt(session, table, [index.oid for index in table.unbuilt if not index.unique])
         if statement.restart_identity:
             await restart_owned(session, table.oid)
     for firing in firings:

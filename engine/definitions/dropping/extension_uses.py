@@ -93,7 +93,7 @@ def _index_uses(session: Session, extensions: Sequence[ExtensionDef]) -> Iterato
     if not names:
         return
     for relation in sorted(session.catalog.user_relations(), key=lambda r: r.oid):
-        for index in relation.indexes:
+        for index in relation.every_index:
             if index.constraint_oid:
                 continue  # an exclusion constraint needs no class
             for position, attnum in enumerate(index.attnums):

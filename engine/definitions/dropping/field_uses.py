@@ -207,7 +207,7 @@ def _parts(
             partial(bind_check, constraint.check_sql, table, trial),
         ):
             yield Use("check", table, constraint.name)
-    for index in table.indexes:
+    for index in table.every_index:
         text = " ".join((*index.expressions, index.where_sql))
         if index.computed and breaks(text, partial(index_keys, index, table, trial)):
             served = next((c for c in table.exclusions if c.index_oid == index.oid), None)

@@ -30,6 +30,7 @@ from engine.definitions.dropping.uses import Use, dependency, drop_use, uses_of
 from engine.definitions.namings import Namings, check_dependencies
 from engine.definitions.table.alter_columns import views_that_break, without_columns
 from engine.definitions.table.rewrite import rewrite_rows
+from engine.definitions.table.unbuilt import again_beside, leaves
 from engine.definitions.types import drop_types, type_dependencies, type_words
 from engine.session.acting import acting_as
 from engine.session.catalog.names import described
@@ -142,7 +143,7 @@ def _constants(table: RelationDef) -> Iterator[int]:
             yield from relations_in_text(column.default_sql)
     for constraint in table.constraints:
         yield from relations_in_text(constraint.check_sql)
-    for index in table.indexes:
+    for index in table.every_index:
         yield from relations_in_text(" ".join((*index.expressions, index.where_sql or "")))
     for trigger in table.triggers:
         yield from relations_in_text(trigger.when_sql)
@@ -205,7 +206,7 @@ def _is_there(session: Session, use: Use) -> bool:
     if use.kind == "check":
         return any(c.name == use.what for c in relation.constraints)
     if use.kind == "index":
-        return any(i.oid == use.what for i in relation.indexes)
+        return any(i.oid == use.what for i in relation.every_index)
     if use.kind == "policy":
         return any(p.name == use.what for p in relation.policies)
     if use.kind == "trigger":
@@ -328,10 +329,10 @@ async def _refit_table(session: Session, relation: RelationDef, functions: Colle
         await _compute_anew(session, changed, computed)
 
 
-async def remake_indexes(session: Session, tables: Iterable[int]) -> None:
+async def remake_indexes(session: Session, tables: Iterable[int], *, concurrently: bool) -> None:
     """REINDEX: compute anew what indexes keep of expressions that call functions or name text search configurations of users.
 
-    Raises SqlError 25006, 23505 where keys of an index are no longer unique, and what computing them raises.
+    ``concurrently``: where that fails, indexes that are not built are left beside them. Raises SqlError 25006, 23505 where keys of an index are no longer unique, and what computing them raises.
     """
     for oid in tables:
         relation = session.catalog.relation_by_oid(oid)
@@ -344,7 +345,12 @@ async def remake_indexes(session: Session, tables: Iterable[int]) -> None:
         await session.view.locks.take_relation(oid)
         latest = session.catalog.relation_by_oid(oid)
         if latest is not None:
+            if concurrently:
+                leaves(
+                    session, latest, [again_beside(session, latest, i) for i in latest.indexes if i.computed]
+                )
             await _compute_anew(session, latest, _expressions_of(latest))
+    session.ahead.left = ()
 
 
 def _expressions_of(relation: RelationDef) -> set[int]:

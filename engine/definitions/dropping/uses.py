@@ -81,7 +81,7 @@ def uses_of(
             called = used_oids(constraint.check_sql) & family
             if called and not gone & set(constraint.attnums):
                 found.append(Use("check", relation, constraint.name, min(called)))
-        for index in relation.indexes:
+        for index in relation.every_index:
             kept = (relation.column(a).default_sql or "" for a in index.kept if relation.column(a).hidden)
             called = used_oids(" ".join((*index.expressions, index.where_sql, *kept))) & family
             called |= family.intersection(index.collations)
@@ -150,7 +150,7 @@ def dependency(session: Session, use: Use, on: Hashable) -> Dependency:
         within = (oid, *(("column", oid, attnum) for attnum in constraint.attnums))
         return Dependency(("check", oid, use.what), constraint.oid, text, on, within=within)
     if use.kind == "index":
-        index = next(i for i in relation.indexes if i.oid == use.what)
+        index = next(i for i in relation.every_index if i.oid == use.what)
         # a partition's goes with that of its parent, which is told
         text = (
             ""
@@ -198,7 +198,7 @@ async def drop_use(session: Session, use: Use) -> None:
         name = table.column(int(use.what)).name
         await drop_column(session, table, st.DropColumn(name=name, cascade=True), quiet=True)
     elif use.kind == "index":
-        if any(index.oid == use.what for index in table.indexes):
+        if any(index.oid == use.what for index in table.every_index):
             without = without_indexes(table, [int(use.what)])
             await replace_table(session, replace(without, version=session.db.next_catalog_version()))
     elif use.kind == "trigger":

@@ -111,7 +111,7 @@ def _its_sequences(wants: Wants, catalog: CatalogSnapshot, table: RelationDef, _
 
 def _set_schema(wants: Wants, catalog: CatalogSnapshot, table: RelationDef, action: st.SetSchema) -> None:
     wants.schema(action.schema)
-    names = [table.name, *(index.name for index in table.indexes)]
+    names = [table.name, *(index.name for index in table.every_index)]
     names += [sequence.name for sequence in catalog.sequences_of(table.oid)]
     for name in names:
         wants.name(action.schema, name)

@@ -61,7 +61,7 @@ from planner.base.errors import SqlError, not_supported
 from planner.bind.define.functions import body_statements
 from planner.bind.define.table.index import lacks_hidden
 from planner.bind.stored import rebase_default_text, stored_default
-from planner.catalog import ConstraintDef, FunctionDef, RelationDef
+from planner.catalog import ConstraintDef, FunctionDef, RelationDef, with_index_changed
 from planner.catalog.acl import reowned
 from planner.partitions.bounds import column_map
 from planner.partitions.changes import over_columns
@@ -250,8 +250,9 @@ async def _set_options(session: Session, relation: RelationDef, options: Mapping
         await store_definition(session, replace(relation, options=options))
         return
     table = table_of(session, relation.table_oid)
-    indexes = tuple(replace(i, options=options) if i.oid == relation.oid else i for i in table.indexes)
-    await store_definition(session, replace(table, indexes=indexes))
+    await store_definition(
+        session, with_index_changed(table, relation.oid, lambda i: replace(i, options=options))
+    )
 
 
 async def _set_persistence(session: Session, relation: RelationDef, persistence: Literal["p", "u"]) -> None:
@@ -524,7 +525,7 @@ async def _set_schema(session: Session, relation: RelationDef, name: str) -> Non
         return
     _refuse_if_owned(session, relation, "cannot move an owned sequence into another schema")
     owned = session.catalog.sequences_of(relation.oid)
-    for taken in (relation.name, *(index.name for index in relation.indexes), *(s.name for s in owned)):
+    for taken in (relation.name, *(index.name for index in relation.every_index), *(s.name for s in owned)):
         if session.catalog.relation(name, taken) is not None:
             raise SqlError("42P07", f'relation "{taken}" already exists in schema "{name}"')
     before = session.catalog

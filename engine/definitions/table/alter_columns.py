@@ -49,6 +49,7 @@ from engine.definitions.table.trigger_dependencies import (
     trigger_words,
     without_triggers,
 )
+from engine.definitions.table.unbuilt import build_unbuilt
 from engine.plans.query import context
 from engine.session.catalog.names import described
 from engine.session.in_use import refuse_change
@@ -214,9 +215,9 @@ async def drop_column(
         for c in relation.constraints
         if c.kind == "c" and not gone_too.isdisjoint(_check_columns(session, relation, c))
     ]
-    lost = {i.oid for i in relation.indexes if not gone_too.isdisjoint(i.kept + i.include + i.written)}
+    lost = {i.oid for i in relation.every_index if not gone_too.isdisjoint(i.kept + i.include + i.written)}
     # an exclusion constraint goes with its columns, but depends on what its expressions and WHERE read
-    named = {i.oid for i in relation.indexes if not gone_too.isdisjoint(i.key_columns + i.include)}
+    named = {i.oid for i in relation.every_index if not gone_too.isdisjoint(i.key_columns + i.include)}
     reading = [
         c
         for c in relation.exclusions
@@ -229,6 +230,7 @@ async def drop_column(
     lost |= {c.index_oid for c in reading}
     remaining = without_indexes(relation, lost)
     indexes = remaining.indexes
+    unbuilt = remaining.unbuilt
     kept = {i.oid for i in indexes}
     constraints = tuple(
         c
@@ -246,7 +248,7 @@ async def drop_column(
     ]
     changed = replace(relation, columns=remaining.columns)
     changed = without_columns(without_statistics_on(changed, gone_too, session.catalog), gone_too)
-    changed = replace(changed, indexes=indexes, constraints=constraints)
+    changed = replace(changed, indexes=indexes, unbuilt=unbuilt, constraints=constraints)
     broken = views_that_break(session, relation, changed)
     fired = [
         t for t in relation.triggers if not gone_too.isdisjoint(columns_of(t, relation, session.catalog))
@@ -428,7 +430,7 @@ async def alter_types(
     by_attnum = {one.after.attnum: one.after for one in retyped}
     columns = tuple(by_attnum.get(c.attnum, c) for c in relation.columns)
     changed = _with_checks_rebound(session, replace(relation, columns=columns))
-    if any(index.computed for index in changed.indexes):
+    if any(index.computed for index in changed.every_index):
         try:
             changed = rebound_indexes(changed, changed, session.catalog)
         except SqlError as error:
@@ -445,6 +447,8 @@ async def alter_types(
         await store_definition(session, changed)
     for attnum in by_attnum:
         await define.rebuild(session, changed, attnum)
+    over = [i.oid for i in changed.unbuilt if not by_attnum.keys().isdisjoint(i.key_columns + i.include)]
+    await build_unbuilt(session, changed, over)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,7 @@ from engine.definitions.table.partitions import (
 )
 from engine.definitions.table.statistics_parts import with_copied
 from engine.definitions.table.temporary import TableActions
+from engine.definitions.table.unbuilt import leaves
 from engine.definitions.table.view_nesting import check_nesting
 from engine.definitions.type_names import make_room
 from engine.plans.query import CompiledQuery, compiled_query, context, execute, run_query
@@ -225,7 +226,7 @@ def _with_late_defaults(
 
 def _with_index(session: Session, relation: RelationDef, statement: st.CreateIndex) -> RelationDef:
     """Return a new table with an index that serves no constraint (LIKE ... INCLUDING INDEXES)."""
-    taken = [relation.name, *(i.name for i in relation.indexes), *(c.name for c in relation.constraints)]
+    taken = [relation.name, *(i.name for i in relation.every_index), *(c.name for c in relation.constraints)]
     name = unused_name(session, relation.schema, relation.name, statement.names, "idx", taken)
     index = replace(index_of(statement, name), oid=session.db.allocate_oids(1))
     return replace(with_hidden(relation, statement.hidden), indexes=(*relation.indexes, index))
@@ -438,6 +439,8 @@ async def create_index(session: Session, plan: Plan, statement: st.CreateIndex, 
         if index.unique and not statement.only:
             refuse_keys_over_foreign(session, table, key=False)
         index = replace(index, valid=not (statement.only and session.catalog.partitions_of(table.oid)))
+    if statement.concurrently:
+        leaves(session, table, [index])
     if statement.hidden:
         with acting_as(session, table.owner, restricted=True):
             await add_computed_index(session, plan, table, index, statement.hidden)

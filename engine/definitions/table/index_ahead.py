@@ -21,6 +21,7 @@ from engine.catalog.index_parts import index_parts
 from engine.catalog.physical import shard_spec
 from engine.changes.bulk.spark_index import SparkSidecars
 from engine.definitions.table.keys import building_indexes, unused_key_name, unused_name
+from engine.definitions.table.unbuilt import leaves
 from engine.session.built_ahead import Ahead
 from engine.session.plans.plan import Plan
 from planner import statements as st
@@ -60,6 +61,8 @@ async def build_ahead(session: Session, plan: Plan, context: Callable[[], ExecCo
         ]
         ahead = Ahead(table, index, builds, command)
         built.builds.append(ahead)
+        if isinstance(plan.bound.statement, st.CreateIndex) and plan.bound.statement.concurrently:
+            leaves(session, table, [index])
         with building_indexes(changed, session):
             await ahead.run()
     # As long as its builds are not adopted, the table cannot be flushed: it must not wait for memory itself.

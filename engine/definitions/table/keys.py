@@ -44,7 +44,7 @@ def unused_key_name(session: Session, relation: RelationDef, key: KeySpec) -> st
     """Return the name that a constraint without one gets: ``table_pkey``, ``table_col_key``."""
     label = "excl" if key.operators else "pkey" if key.primary else "key"
     columns = [] if key.primary else [*key.columns, *key.include]
-    taken = [relation.name, *(i.name for i in relation.indexes), *(c.name for c in relation.constraints)]
+    taken = [relation.name, *(i.name for i in relation.every_index), *(c.name for c in relation.constraints)]
     return unused_name(session, relation.schema, relation.name, columns, label, taken)
 
 
@@ -77,7 +77,7 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
     name = key.name
     if name is None:
         name = unused_key_name(session, relation, key)
-    elif any(i.name == name for i in relation.indexes) or session.catalog.relation(relation.schema, name):
+    elif any(i.name == name for i in relation.every_index) or session.catalog.relation(relation.schema, name):
         raise SqlError("42P07", f'relation "{name}" already exists')
     elif any(c.name == name for c in relation.constraints):
         raise SqlError("42710", f'constraint "{name}" for relation "{relation.name}" already exists')
@@ -169,7 +169,7 @@ def _key_from_index(session: Session, relation: RelationDef, key: KeySpec) -> Re
 
 def _index_for_key(session: Session, relation: RelationDef, key: KeySpec) -> IndexDef:
     """Return the index that USING INDEX names. Raises SqlError 42704; 55000 and 42809 for one that cannot be a key's."""
-    index = next((i for i in relation.indexes if i.name == key.using_index), None)
+    index = next((i for i in relation.every_index if i.name == key.using_index), None)
     if index is None:
         other = session.catalog.relation(relation.schema, key.using_index or "")
         if other is None:
@@ -181,6 +181,8 @@ def _index_for_key(session: Session, relation: RelationDef, key: KeySpec) -> Ind
     if index.constraint_oid:
         message = f'index "{index.name}" is already associated with a constraint'
         raise SqlError("55000", message, span=key.span)
+    if not index.valid:
+        raise SqlError("55000", f'index "{index.name}" is not valid', span=key.span)
     said = _no_key(index)
     if said:
         raise SqlError("42809", said, detail=_NO_KEY_OF, span=key.span)

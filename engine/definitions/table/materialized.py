@@ -36,6 +36,7 @@ from engine.definitions.named_places import exists_already, target_schema
 from engine.definitions.table.create import OIDS_PER_RELATION, fill_from
 from engine.definitions.table.keys import building_indexes
 from engine.definitions.table.rewrite import FewOrMore
+from engine.definitions.table.unbuilt import build_unbuilt
 from engine.definitions.type_names import make_room
 from engine.plans.query import CompiledQuery, compiled_query, context, prepare_source, run_query
 from engine.session.acting import acting_as
@@ -163,6 +164,7 @@ async def _fill_again(
     with building_indexes(relation, session):
         running = run_query(session, plan, "query", query.query, ctx)
         await fill_from(session, relation, query, ctx, running)
+    await build_unbuilt(session, relation, [index.oid for index in relation.unbuilt])
 
 
 async def _prepare(

@@ -31,7 +31,7 @@ from planner.bind.define.table.generated import columns_used
 from planner.bind.define.table.index import computed_index, index_keys, key_names, lacks_hidden, with_hidden
 from planner.bind.define.table.naming import choose_name
 from planner.bind.define.table.partition import partition_check
-from planner.catalog import ConstraintDef, IndexDef, PartitionKey, RelationDef
+from planner.catalog import ConstraintDef, IndexDef, PartitionKey, RelationDef, with_index_changed
 from planner.catalog.relation_kinds import PARTITIONS
 from planner.evaluate import Env, Shared, compile_expr
 from planner.partitions.bounds import ancestors, check_bound, column_map, descendants, key_exprs, leaves
@@ -249,7 +249,7 @@ def _with_index(
 
     ``new``: the index is, and may have a part that is not valid, which makes it not valid either (``_invalidate``).
     """
-    if any(i.parent == index.oid for i in child.indexes):
+    if any(i.parent == index.oid for i in child.every_index):
         return child
     attnums = column_map(parent, child)
     constraint = next((c for c in parent.constraints if c.oid == index.constraint_oid), None)
@@ -277,7 +277,7 @@ def _with_index(
     ]
     names += [child.column(attnums[a]).name for a in index.include]
     label = "pkey" if index.primary else "key" if constraint is not None else "idx"
-    others = [child.name, *(i.name for i in child.indexes), *(c.name for c in child.constraints)]
+    others = [child.name, *(i.name for i in child.every_index), *(c.name for c in child.constraints)]
     called = () if index.primary else key_names(names)  # each by itself, as the parent's
     name = unused_name(session, child.schema, child.name, called, label, others)
     made = replace(
@@ -398,7 +398,7 @@ async def inherit_below(session: Session, parent: RelationDef, unused_for: str =
 
 async def _invalidate(session: Session, parent: RelationDef) -> None:
     """Mark those indexes of a partitioned table as not valid that have a part in a partition which is not."""
-    below = [index for child in session.catalog.partitions_of(parent.oid) for index in child.indexes]
+    below = [index for child in session.catalog.partitions_of(parent.oid) for index in child.every_index]
     broken = {index.parent for index in below if not index.valid}
     indexes = tuple(replace(i, valid=i.valid and i.oid not in broken) for i in parent.indexes)
     if indexes != parent.indexes:
@@ -562,6 +562,7 @@ def forget_parent(child: RelationDef) -> RelationDef:
     return replace(
         child,
         indexes=tuple(replace(i, parent=0) for i in child.indexes),
+        unbuilt=tuple(replace(i, parent=0) for i in child.unbuilt),
         constraints=tuple(replace(c, parent=0) for c in child.constraints if c.oid not in gone),
         triggers=tuple(t for t in child.triggers if not t.parent),
     )
@@ -572,11 +573,12 @@ async def attach_index(session: Session, index: RelationDef, action: st.AttachIn
     parent, other = table_of(session, index.table_oid), table_of(session, action.index)
     child = table_of(session, other.table_oid)
     above = next(i for i in parent.indexes if i.oid == index.oid)
-    below = next(i for i in child.indexes if i.oid == other.oid)
+    below = next(i for i in child.every_index if i.oid == other.oid)
     refused = f'cannot attach index "{other.name}" as a partition of index "{index.name}"'
     if below.parent == above.oid:
+        await _validate_index(session, parent, above)  # it may have been built since
         return
-    if any(i.parent == above.oid for i in child.indexes) and child.partition_of == parent.oid:
+    if any(i.parent == above.oid for i in child.every_index) and child.partition_of == parent.oid:
         raise SqlError(
             "55000", refused, detail=f'Another index is already attached for partition "{child.name}".'
         )
@@ -603,9 +605,9 @@ async def attach_index(session: Session, index: RelationDef, action: st.AttachIn
         else c
         for c in child.constraints
     )
-    indexes = tuple(replace(i, parent=above.oid) if i is below else i for i in child.indexes)
     version = session.db.next_catalog_version
-    await session.view.change([replace(child, indexes=indexes, constraints=constraints, version=version())])
+    changed = with_index_changed(child, below.oid, lambda i: replace(i, parent=above.oid))
+    await session.view.change([replace(changed, constraints=constraints, version=version())])
     await _validate_index(session, parent, above)
 
 
@@ -623,7 +625,7 @@ async def stands_alone(session: Session, before: RelationDef) -> None:
 async def _validate_index(session: Session, parent: RelationDef, index: IndexDef) -> None:
     """Mark an index as valid once all partitions have one that belongs to it, and the one above it likewise."""
     parts = session.catalog.partitions_of(parent.oid)
-    below = [next((i for i in p.indexes if i.parent == index.oid), None) for p in parts]
+    below = [next((i for i in p.every_index if i.parent == index.oid), None) for p in parts]
     if index.valid or any(i is None or not i.valid for i in below):
         return
     indexes = tuple(replace(i, valid=True) if i.oid == index.oid else i for i in parent.indexes)

@@ -33,7 +33,7 @@ from planner.bind.define.table.index import rebound_indexes
 from planner.bind.define.table.partition import with_key_named
 from planner.bind.define.trigger import rebound_triggers
 from planner.bind.stored.renaming import renamed
-from planner.catalog import RelationDef
+from planner.catalog import RelationDef, with_index_changed
 from planner.catalog.relation_kinds import ROW_TYPED
 from planner.partitions.bounds import descendants
 from planner.query import Expr
@@ -134,13 +134,14 @@ async def _rename_index(session: Session, table: RelationDef, old: str, new: str
     """Rename an index and the constraint it serves (or a constraint and its index)."""
     if any(c.name == new for c in table.constraints):
         raise SqlError("42710", f'constraint "{new}" for relation "{table.name}" already exists')
-    if any(i.name == old for i in table.indexes) and session.catalog.relation(table.schema, new):
+    if any(i.name == old for i in table.every_index) and session.catalog.relation(table.schema, new):
         raise SqlError("42P07", f'relation "{new}" already exists')
+    oid = next((i.oid for i in table.every_index if i.name == old), 0)
+    table = with_index_changed(table, oid, lambda index: replace(index, name=new))
     await session.view.change(
         [
             replace(
                 table,
-                indexes=tuple(replace(i, name=new) if i.name == old else i for i in table.indexes),
                 constraints=tuple(replace(c, name=new) if c.name == old else c for c in table.constraints),
                 version=session.db.next_catalog_version(),
             )

@@ -188,7 +188,7 @@ def new_names(catalog: CatalogSnapshot, puts: Iterable[Stored]) -> dict[StoredKe
     for item in puts:
         match item:
             case RelationDef():
-                for name in (item.name, *(index.name for index in item.indexes)):
+                for name in (item.name, *(index.name for index in item.every_index)):
                     if catalog.relation(item.schema, name) is None:
                         made_room = (
                             catalog.type_oid(item.schema, name) is not None

@@ -60,7 +60,7 @@ def pg_tables(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     if item.kind in TABLES:
         yield {
             "schemaname": item.schema, "tablename": item.name,
-            "tableowner": _owner(session, item.owner), "hasindexes": bool(item.indexes),
+            "tableowner": _owner(session, item.owner), "hasindexes": bool(item.every_index),
             "hasrules": False, "hastriggers": has_triggers(session, item), "rowsecurity": item.row_security,
         }  # fmt: skip
 
@@ -83,7 +83,7 @@ def pg_matviews(session: Session) -> Iterator[RowDict]:
         if item.kind == "m":
             yield {
                 "schemaname": item.schema, "matviewname": item.name, "matviewowner": _owner(session, item.owner),
-                "hasindexes": bool(item.indexes), "ispopulated": item.populated,
+                "hasindexes": bool(item.every_index), "ispopulated": item.populated,
                 "definition": view_text(session, item, pretty=False),
             }  # fmt: skip
 
@@ -107,14 +107,14 @@ def pg_sequences(session: Session) -> Iterator[RowDict]:
 
 def _named_by_indexes(catalog: CatalogSnapshot, item: RelationDef) -> list[int]:
     """Return the relations that expressions and conditions of indexes name by constants."""
-    texts = [text for index in item.indexes for text in (*index.expressions, index.where_sql)]
+    texts = [text for index in item.every_index for text in (*index.expressions, index.where_sql)]
     return [oid for text in texts for oid in relations_in_text(text)]
 
 
 @of_each("pg_indexes", keys={"tablename": by_name}, needs=_named_by_indexes)
 def pg_indexes(session: Reading, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_indexes."""
-    for index in item.indexes:
+    for index in item.every_index:
         shown = with_names(index_definition(index, item, reader=reader_of(session)), session.catalog)
         yield {
             "schemaname": item.schema, "tablename": item.name, "indexname": index.name,
@@ -224,7 +224,7 @@ def _register_tables(name: str) -> None:
 def _register_indexes(name: str) -> None:
     @of_each(name, keys={**_KEYS, "indexrelid": by_index_oid}, builtin=True)
     def indexes(session: Reading, item: RelationDef) -> Iterator[RowDict]:
-        for index in item.indexes if _shown(name, item) else ():
+        for index in item.every_index if _shown(name, item) else ():
             yield {
                 "relid": item.oid, "indexrelid": index.oid, "schemaname": item.schema,
                 "relname": item.name, "indexrelname": index.name,

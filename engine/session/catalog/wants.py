@@ -347,7 +347,7 @@ def _references_of(catalog: CatalogSnapshot, relation: RelationDef) -> set[Store
         found.add(("schema", statistics.schema_oid, 0))
     found.update(("function", t.function, 0) for t in relation.triggers if t.function >= FIRST_USER_OID)
     found.update(("relation", t.from_table, 0) for t in relation.triggers if t.from_table)
-    for index in relation.indexes:
+    for index in relation.every_index:
         found.update(named_in(catalog, *index.expressions, index.where_sql))
     found.update(("relation", oid, 0) for oid in relation.depends_on)
     if relation.partition_key is not None:

@@ -405,8 +405,9 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
         raise SqlError("0A000", "can only reindex the currently open database")
     if node.object == "schema" and context.catalog.schema(node.name) is None:
         raise SqlError("3F000", f'schema "{node.name}" does not exist')
-    full, analyze, verbose = (
-        name in options and boolean_option(options[name]) for name in ("full", "analyze", "verbose")
+    full, analyze, verbose, concurrently = (
+        name in options and boolean_option(options[name])
+        for name in ("full", "analyze", "verbose", "concurrently")
     )
     return st.Maintenance(
         what=node.what,
@@ -421,6 +422,7 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
         verbose=verbose,
         index=index if node.name else 0,
         wrong_columns=tuple(wrong),
+        concurrently=concurrently,
     )
 
 
@@ -497,7 +499,7 @@ def _check_kind(node: ast.Maintenance, relation: RelationDef) -> None:
 
 def _clustered_by(relation: RelationDef, name: str) -> int:
     """Return the index that CLUSTER goes by: the one that is named, or was marked before. Raises SqlError 42704, 0A000."""
-    found = next((i.oid for i in relation.indexes if (i.name == name if name else i.clustered)), None)
+    found = next((i.oid for i in relation.every_index if (i.name == name if name else i.clustered)), None)
     if found is None and name:
         raise SqlError("42704", f'index "{name}" for table "{relation.name}" does not exist')
     if found is None:

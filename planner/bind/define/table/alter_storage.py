@@ -63,7 +63,7 @@ def _kind(context: BindContext, relation: RelationDef) -> str:
     table = context.catalog.relation_by_oid(relation.table_oid) if relation.kind == "i" else None
     if table is None:
         return "partitioned" if relation.kind == "p" else "table"
-    return next(index.method for index in table.indexes if index.oid == relation.oid)
+    return next(index.method for index in table.every_index if index.oid == relation.oid)
 
 
 def check_harmless(action: ast.AlterAction, relation: RelationDef) -> None:

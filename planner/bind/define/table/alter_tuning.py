@@ -109,7 +109,9 @@ def _index_statistics(context: BindContext, index: RelationDef, action: ast.Alte
         raise SqlError("42703", f'column number {action.number} of relation "{index.name}" does not exist')
     column = index.columns[action.number - 1]
     table = context.catalog.relation_by_oid(index.table_oid)
-    definition = next((i for i in table.indexes if i.oid == index.oid), None) if table is not None else None
+    definition = (
+        next((i for i in table.every_index if i.oid == index.oid), None) if table is not None else None
+    )
     if definition is None:
         raise not_supported("SET STATISTICS of this index", span=action.span)
     if action.number > len(definition.attnums):
@@ -126,7 +128,7 @@ def _index_statistics(context: BindContext, index: RelationDef, action: ast.Alte
 
 
 def _named_index(relation: RelationDef, name: str) -> IndexDef:
-    for index in relation.indexes:
+    for index in relation.every_index:
         if index.name == name:
             return index
     raise SqlError("42704", f'index "{name}" for table "{relation.name}" does not exist')

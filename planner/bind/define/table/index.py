@@ -205,7 +205,8 @@ def _free(table: RelationDef) -> Iterator[int]:
 
     No file or row has another column under such an id: whoever adds a hidden column stores all rows of the table anew.
     """
-    yield from [column.attnum for column in table.columns if column.hidden and column.dropped]
+    kept = {attnum for index in table.unbuilt for attnum in index.kept}
+    yield from [c.attnum for c in table.columns if c.hidden and c.dropped and c.attnum not in kept]
     yield from itertools.count(len(table.columns) + 1)
 
 
@@ -282,7 +283,7 @@ def rebound_indexes(
     """
     columns = list(table.columns)
     indexes: list[IndexDef] = []
-    for index in table.indexes:
+    for index in table.every_index:
         if index.computed:
             keys, where = index_keys(index, bind_over, catalog)
             keys = [change(key) for key in keys]
@@ -295,15 +296,19 @@ def rebound_indexes(
                 )
             index = replace(made, attnums=index.attnums, guard=index.guard)
         indexes.append(index)
-    return replace(table, columns=tuple(columns), indexes=tuple(indexes))
+    built = len(table.indexes)
+    return replace(
+        table, columns=tuple(columns), indexes=tuple(indexes[:built]), unbuilt=tuple(indexes[built:])
+    )
 
 
 def without_indexes(table: RelationDef, oids: Collection[int]) -> RelationDef:
     """Return a table without some of its indexes, and without the columns that were theirs alone."""
-    gone = {a for i in table.indexes if i.oid in oids for a in i.kept if table.column(a).hidden}
+    gone = {a for i in table.every_index if i.oid in oids for a in i.kept if table.column(a).hidden}
     return replace(
         table,
         indexes=tuple(i for i in table.indexes if i.oid not in oids),
+        unbuilt=tuple(i for i in table.unbuilt if i.oid not in oids),
         columns=tuple(dropped_column(c) if c.attnum in gone else c for c in table.columns),
     )
 

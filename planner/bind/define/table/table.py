@@ -126,7 +126,7 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
 
 def _like_indexes(parts: TableParts, relation: RelationDef, span: Span | None) -> None:
     names = {column.attnum: column.name for column in relation.columns}
-    for index in relation.indexes:
+    for index in relation.every_index:
         if not index.constraint_oid:
             parts.copied_indexes.append((relation, index))
             continue

@@ -504,13 +504,15 @@ def check_compression(word: str, type_oid: int) -> str:
 
 def check_clusterable(relation: RelationDef, name: str) -> None:
     """Raise 0A000 where a table cannot be clustered on an index of it."""
-    index = next((index for index in relation.indexes if index.name == name), None)
+    index = next((index for index in relation.every_index if index.name == name), None)
     if index is not None and index.method not in ("btree", "gist"):
         raise SqlError(
             "0A000", f'cannot cluster on index "{name}" because access method does not support clustering'
         )
     if index is not None and index.where_sql:
         raise SqlError("0A000", f'cannot cluster on partial index "{name}"')
+    if index is not None and not index.valid:
+        raise SqlError("0A000", f'cannot cluster on invalid index "{name}"')
 
 
 def bound_checks(
