@@ -27,6 +27,7 @@ from planner.catalog import RelationDef, RowType, TypeDef
 from planner.catalog.relation_kinds import ROW_TYPED
 from planner.conversion.row_parts import note_row
 from planner.facts import TypeFact, facts, register_type
+from planner.types import SqlType
 from planner.types.domains import know_domain, plain_type
 from planner.types.facts import FIRST_USER_OID
 from planner.types.facts import register_range as know_range
@@ -131,8 +132,10 @@ def _register_range(type_: TypeDef) -> None:
     """A range type, its multirange type, the array types over both, and their constructors."""
     from planner.functions.values.own_ranges import register_constructors  # which loads those of all types
 
+    plain = plain_type(SqlType(type_.base))
     made = RangeType(
-        type_.oid, type_.name, type_.base, type_.multirange, type_.multirange_name, compared=order_of(type_.base)
+        type_.oid, type_.name, plain.oid, type_.multirange, type_.multirange_name, compared=order_of(plain.oid),
+        declared=0 if plain.oid == type_.base else type_.base, typmod=plain.typmod,
     )  # fmt: skip
     arrays = {type_.oid: type_.array_oid, type_.multirange: type_.multirange + 1}
     for (oid, array_oid), kind in zip(arrays.items(), "rm", strict=True):

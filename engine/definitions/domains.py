@@ -226,6 +226,7 @@ def _columns_of(session: Session, made: TypeDef) -> Iterator[tuple[RelationDef, 
     family = domains_over(session, made.oid)
     arrays = {t.oid for t in session.catalog.user_types() if t.kind == "d" and element_of(t.base) in family}
     arrays |= {other for oid in arrays for other in domains_over(session, oid)}
+    arrays |= _ranges_over(session, family | arrays)
     for relation in sorted(session.catalog.user_relations(), key=lambda r: r.oid):
         if not relation.stored:
             continue
@@ -233,13 +234,21 @@ def _columns_of(session: Session, made: TypeDef) -> Iterator[tuple[RelationDef, 
             if column.domain in family:
                 yield relation, column
             elif (
-                column.domain and (element_of(column.domain) in family or column.domain in arrays)
+                (column.domain and (element_of(column.domain) in family or column.domain in arrays))
+                or not arrays.isdisjoint((column.type.oid, element_of(column.type.oid)))
             ) or _has_field(session.catalog, column, family | arrays):
                 raise SqlError(
                     "0A000",
                     f'cannot alter type "{format_type(made.oid)}" because column "{relation.name}.{column.name}" '
                     "uses it",
                 )
+
+
+def _ranges_over(session: Session, types: Collection[int]) -> set[int]:
+    """Return the range and multirange types that are over some types, and the domains over those."""
+    made = [t for t in session.catalog.user_types() if t.kind == "r" and t.base in types]
+    found = {oid for one in made for oid in (one.oid, one.multirange)}
+    return found | {other for oid in found for other in domains_over(session, oid)}
 
 
 def _has_field(catalog: CatalogSnapshot, column: ColumnDef, types: Collection[int]) -> bool:

@@ -40,7 +40,7 @@ from pgwire.codecs.text import citext, tsquery, tsvector, uuid
 from pgwire.codecs.text.encodings import encoding
 from pgwire.codecs.time import datetime, interval
 from pgwire.codecs.time import printing as show
-from pgwire.codecs.typmod import interval_limits, typmod_function
+from pgwire.codecs.typmod import apply_typmod, interval_limits, typmod_function
 from pgwire.codecs.users import ranges
 from pgwire.codecs.users.types import NAMES, STORED, gone
 from pgwire.oids import TYPE_NAME
@@ -348,10 +348,33 @@ def _add_range(
     element = CODECS[type_.subtype]
     CODECS[oid] = Codec(
         oid=oid, name=name, size=-1,
-        parse=lambda s: parser(type_, element.parse(s)), show=lambda s: printer(element.show(s)),
-        recv=lambda s: receiver(type_, element.recv(s)), send=lambda s: sender(element.send(s)),
+        parse=lambda s: parser(type_, _of_domain(type_, element.parse(s), s)),
+        show=lambda s: printer(element.show(s)),
+        recv=lambda s: receiver(type_, _of_domain(type_, element.recv(s), s)),
+        send=lambda s: sender(element.send(s)),
         ascii=element.ascii,
     )  # fmt: skip
+
+
+def _of_domain(
+    type_: ranges.RangeType, read: Callable[[T], Any], settings: CodecSettings
+) -> Callable[[T], Any]:
+    """Return what reads an element of a range: one of a domain has to keep what that demands. Raises DataError 0A000 where the settings do not tell."""
+    if not type_.declared or settings.types is STORED:
+        return read
+    demand, typmod, declared, subtype = settings.demand, type_.typmod, type_.declared, type_.subtype
+    if demand is None:
+        raise DataError(
+            "0A000",
+            f'input of a value of range type "{type_.name}", which is over a domain, is not supported here',
+        )
+
+    def checked(data: T) -> Any:
+        value = apply_typmod(subtype, read(data), typmod)
+        demand(declared, value)
+        return value
+
+    return checked
 
 
 def _no_record(settings: CodecSettings) -> Callable[[Any], Any]:

@@ -18,8 +18,8 @@ from planner.catalog import ColumnDef, RowType
 from planner.facts import RECORD
 from planner.query import ComposeRow, Const, DecomposeRow, Expr, FieldSelect, RowExpr
 from planner.types import SqlType
-from planner.types.domains import base_oid
-from planner.types.facts import element_of, format_type, type_kind
+from planner.types.domains import base_oid, is_domain
+from planner.types.facts import element_of, format_type, range_of, range_subtype, type_kind
 
 if TYPE_CHECKING:
     from planner.conversion.casts import CoerceEnv
@@ -66,11 +66,15 @@ def is_row_of(source: int, target: int) -> bool:
 
 
 def has_domains(oid: int, find: FindRow) -> bool:
-    """Tell whether values of a type have attributes of domains in them, at any depth."""
+    """Tell whether values of a type have attributes, or bounds, of domains in them, at any depth."""
     left, seen = [oid], set[int]()
     while left:
         oid = base_oid(left.pop())
         oid = base_oid(element_of(oid) or oid)
+        element = range_subtype(oid) or range_subtype(range_of(oid))
+        if is_domain(element):
+            return True
+        oid = element or oid
         row = None if oid in seen else find(oid)
         seen.add(oid)
         if row is not None:

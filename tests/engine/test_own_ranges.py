@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 
 import psycopg
 import pytest
@@ -110,6 +111,29 @@ def test_both_wire_formats_and_copy(ranges: ServerProcess) -> None:
         connection.execute("DROP TABLE back")
 
 
+def test_what_a_domain_demands_of_bounds_is_asked_in_every_format(ranges: ServerProcess) -> None:
+    with psycopg.connect(ranges.url, autocommit=True) as connection:
+        connection.execute("SET search_path = orx, public")
+        connection.execute("CREATE DOMAIN above AS int CHECK (value > 0)")
+        connection.execute("CREATE TYPE aboves AS RANGE (subtype = above)")
+        connection.execute("CREATE TABLE a (r aboves)")
+        connection.execute("CREATE TABLE b (r intspan)")
+        for lower, taken in ((1, 1), (0, 0)):
+            connection.execute("TRUNCATE b")
+            connection.execute("INSERT INTO b VALUES (intspan(%s, 5))", [lower])
+            for form in ("text", "csv", "binary"):
+                connection.execute("TRUNCATE a")
+                with connection.cursor().copy(f"COPY b TO STDOUT (FORMAT {form})") as out:
+                    data = b"".join(bytes(block) for block in out)
+                with (
+                    nullcontext() if taken else pytest.raises(psycopg.errors.CheckViolation),
+                    connection.cursor().copy(f"COPY a FROM STDIN (FORMAT {form})") as into,
+                ):
+                    into.write(data)
+                assert connection.execute("SELECT count(*) FROM a").fetchone() == (taken,), form
+        connection.execute("DROP TABLE a, b")
+
+
 def test_the_order_of_elements(ranges: ServerProcess) -> None:
     client = ranges.connect()
     client.run("SET search_path = orx, public")
@@ -133,7 +157,7 @@ def test_the_order_of_elements(ranges: ServerProcess) -> None:
     ("sql", "what"),
     [
         ("CREATE TYPE n AS RANGE (subtype = int4, canonical = f)", "a range type with CANONICAL"),
-        ("CREATE TYPE n AS RANGE (subtype = orx.named)", "a range type over orx.named"),
+        ("CREATE TYPE n AS RANGE (subtype = orx.many)", "a range type over orx.many"),
         ("CREATE TYPE n AS RANGE (subtype = text, subtype_opclass = text_pattern_ops)", 'operator class "text_pattern_ops" of a range type'),
         ("ALTER TYPE orx.floatrange SET SCHEMA public", "ALTER TYPE ... SET SCHEMA of a range type"),
     ],

@@ -18,6 +18,7 @@ from engine.catalog.storage.stored import PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE
 from planner.catalog import RANGE_CONSTRUCTORS, TypeDef
 from planner.facts import facts, rows
 from planner.indexing.opclass import class_oid
+from planner.types.domains import base_oid
 from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _model(oid: str) -> Mapping[str, str]:
 
 def _align(made: TypeDef) -> str:
     """Return the alignment of a range type and all that is made with it: that of what it is over, an integer's at least."""
-    return "d" if storage_of(made.base)[2] == "d" else "i"
+    return "d" if storage_of(base_oid(made.base))[2] == "d" else "i"
 
 
 def range_row(session: Reading, made: TypeDef, model: str) -> RowDict:
@@ -78,7 +79,7 @@ def users_ranges(session: Reading) -> Iterator[RowDict]:
     for made in _ranges(session):
         yield {
             "rngtypid": made.oid, "rngsubtype": made.base, "rngmultitypid": made.multirange,
-            "rngcollation": made.collation, "rngsubopc": class_oid(made.base, "btree"), "rngcanonical": 0,
+            "rngcollation": made.collation, "rngsubopc": class_oid(base_oid(made.base), "btree"), "rngcanonical": 0,
             "rngsubdiff": made.subtype_diff,
         }  # fmt: skip
 

@@ -97,6 +97,8 @@ class RangeType:
     """A range type and its multirange type: a built-in one, or one of CREATE TYPE ... AS RANGE.
 
     Attributes:
+        subtype: the type of elements; where they are of a domain, what that is over.
+        declared: that domain, 0 for none; ``typmod``: what it is over is limited to.
         step: of discrete types: the function to the next element (22003, 22008), the element itself where it is infinite.
         compared: of types whose values are kept: the function to bytes that order as they do.
     """
@@ -108,6 +110,8 @@ class RangeType:
     multirange_name: str
     step: Callable[[int], int] | None = None
     compared: Callable[[Any], bytes] | None = None
+    declared: int = 0
+    typmod: int = -1
 
     @property
     def keeps(self) -> bool:

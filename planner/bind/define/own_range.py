@@ -20,6 +20,7 @@ from planner.conversion.order import default_opclass, unordered_field
 from planner.facts import BIT, BOOL, BPCHAR, CHAR, FLOAT8, INTERVAL, JSONB, NAME, TIMETZ, VARBIT, facts
 from planner.indexing.opclass import check_class
 from planner.types import SqlType
+from planner.types.domains import base_oid
 from planner.types.facts import array_of, element_of, format_type
 
 _LESS = 1  # the strategy of btree's operator <
@@ -80,8 +81,9 @@ def bind_create_range(context: BindContext, node: ast.CreateRange) -> st.CreateR
 
 def _is_ordered(context: BindContext, subtype: int) -> bool:
     """Tell whether ranges can be over a type: one whose values have their order in bytes."""
+    subtype = base_oid(subtype)
     element = element_of(subtype)
-    plain = element if element and array_of(element) == subtype else subtype
+    plain = base_oid(element) if element and array_of(element) == subtype else subtype
     made = context.catalog.type_by_oid(plain)
     if made is None or plain != made.oid:
         return plain in _ORDERED
@@ -122,7 +124,7 @@ def _name_of(option: ast.Option) -> ast.Name:
 
 
 def _check_opclass(subtype: int, name: ast.Name | None) -> None:
-    if name is None and default_opclass(subtype) is None:
+    if name is None and default_opclass(base_oid(subtype)) is None:
         raise SqlError(
             "42704",
             f'data type {format_type(subtype)} has no default operator class for access method "btree"',
@@ -135,6 +137,9 @@ def _check_opclass(subtype: int, name: ast.Name | None) -> None:
 def _collation(context: BindContext, subtype: int, name: ast.Name) -> int:
     if name and not column_collation(context, (), SqlType(subtype), None):
         raise SqlError("42809", "range collation specified but subtype does not support collation")
+    made = context.catalog.type_by_oid(subtype)
+    if not name and made is not None and made.kind == "d" and subtype == made.oid:
+        return made.collation
     return column_collation(context, name, SqlType(subtype), None)
 
 

@@ -30,7 +30,7 @@ def register_constructors(
 ) -> None:
     """Make the constructors of a type known, under oids from ``first`` on, and the cast to its multirange type."""
     types = {
-        _INT4: type_.subtype, _INT4RANGE: type_.oid, _INT4RANGE_ARRAY: array_oid, _INT4MULTIRANGE: type_.multirange,
+        _INT4: type_.declared or type_.subtype, _INT4RANGE: type_.oid, _INT4RANGE_ARRAY: array_oid, _INT4MULTIRANGE: type_.multirange,
         TEXT: TEXT,
     }  # fmt: skip
     of_range, of_multirange = range_constructor(type_), multirange_constructor(type_)
