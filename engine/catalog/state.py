@@ -45,6 +45,7 @@ from engine.catalog.storage.fences import NO_FENCES, Fence, fenced_oids
 from engine.catalog.storage.stored import (
     DATABASE_OID,
     PG_CLASS_OID,
+    PG_PROC_OID,
     CommentDef,
     Stored,
     StoredKey,
@@ -90,6 +91,7 @@ from planner.catalog.information_domains import information_domain_oids, informa
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.relation_kinds import ROW_TYPED
+from planner.catalog.rights import restricted_functions
 from planner.catalog.trigger import TriggerDef
 from planner.conversion.casts import register_typed
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID
@@ -153,6 +155,7 @@ class CatalogSnapshot(FindsNamed):
         "fenced",
         "fences",
         "graph",
+        "guarded_functions",
         "items",
         "lost",
         "namespace_version",
@@ -215,6 +218,7 @@ class CatalogSnapshot(FindsNamed):
         self._partitions: dict[int, tuple[RelationDef, ...]] | None = None
         self.graph: Graph | None = None  # ``engine.catalog.graph`` makes it
         self.rights: Mapping[int, int] = {}
+        self.guarded_functions = _guarded(items)
         self.derived: dict[object, object] = {}  # what others made of this snapshot and keep with it
         for built_in in information_domains().values():
             register(built_in)
@@ -533,6 +537,8 @@ class CatalogSnapshot(FindsNamed):
             item.object_oid for item in both if isinstance(item, AclDef) and item.class_oid == PG_CLASS_OID
         }:
             new.rights = {**self.rights, **dict.fromkeys(changed, version)}
+        if any(isinstance(item, AclDef) and item.class_oid == PG_PROC_OID for item in pace((*gone, *made))):
+            new.guarded_functions = _guarded(items)
         if not any(
             isinstance(item, TypeDef | FunctionDef | OperatorFamilyDef | OperatorClassDef)
             for item in pace(gone)
@@ -636,3 +642,13 @@ class CatalogSnapshot(FindsNamed):
         new.namespace_version = new.added_to = new.basis = version
         new.added, new.rights, new.derived = {}, {}, {}
         return new
+
+
+def _guarded(items: Mapping[StoredKey, Stored]) -> frozenset[int]:
+    """Return the built-in functions that not everybody may call, and those whose rights have been changed."""
+    own = [
+        item.object_oid
+        for item in items.values()
+        if isinstance(item, AclDef) and item.class_oid == PG_PROC_OID and item.object_oid < FIRST_USER_OID
+    ]
+    return frozenset((*restricted_functions(), *own))

@@ -58,7 +58,6 @@ from planner.catalog.rights import (
     language_acl,
     languages,
     relation_acl,
-    restricted_functions,
     schema_acl,
     type_acl,
 )
@@ -115,7 +114,7 @@ class _Object:
             if function is not None:
                 self.owner, self.name, self.what = function.owner, function.name, "function"
                 self.whole = self.items = function_acl(catalog, function)
-            elif target.oid in restricted_functions():
+            elif target.oid in facts().procs:
                 self.owner, self.name, self.what = SUPERUSER_OID, facts().procs[target.oid].name, "function"
                 self.whole = self.items = builtin_function_acl(catalog, target.oid)
             else:

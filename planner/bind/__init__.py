@@ -38,7 +38,7 @@ from planner.bind.query.select import bind_query
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
 from planner.bind.stored.inline import inline_calls
 from planner.bind.stored.runnable import restricted_calls
-from planner.catalog.rights import RESTRICTED
+from planner.catalog.rights import RESTRICTED, restricted_functions
 from planner.conversion.collations import COLLATIONS, settled, without_collations
 from planner.partitions.bounds import descendants
 from planner.query.walk import walk
@@ -202,7 +202,27 @@ def _prepared(context: BindContext, bound: st.Statement) -> st.Statement:
     return bound
 
 
-def _with_restricted(made: st.BoundStatement) -> st.BoundStatement:
+def _called_unfolded(context: BindContext, bound: st.Statement) -> set[int]:
+    """Return the built-in functions with rights of their own that a statement calls, be it only while it is folded.
+
+    None where no rights to any have been changed: those that not everybody may call from the start are never folded.
+    """
+    if isinstance(bound, st.Explain):
+        return set(bound.body.functions)
+    guarded, found = context.catalog.guarded_functions, set[int]()
+    if len(guarded) == len(restricted_functions()):
+        return found
+    changed = guarded - restricted_functions().keys()
+
+    def note(node: object) -> Any:
+        found.update(restricted_calls(node, changed))
+        return node
+
+    _run_as(bound, note)
+    return found
+
+
+def _with_restricted(made: st.BoundStatement, guarded: frozenset[int]) -> st.BoundStatement:
     """Return a statement that says which built-in functions, of those that not everybody may call, it is about to call.
 
     These are asked for in what is left once it is folded: nobody asks who calls a strict function with NULL, as in PostgreSQL.
@@ -210,11 +230,11 @@ def _with_restricted(made: st.BoundStatement) -> st.BoundStatement:
     statement: Any = made.statement
     found = set(made.functions)
     if isinstance(statement, st.Explain):
-        body = _with_restricted(statement.body)
+        body = _with_restricted(statement.body, guarded)
         return replace(made, statement=replace(statement, body=body), functions=body.functions | found)
 
     def note(node: object) -> Any:
-        found.update(restricted_calls(node))
+        found.update(restricted_calls(node, guarded))
         return node
 
     _run_as(statement, note)
@@ -267,7 +287,7 @@ def envelope(
         volatile=context.volatile or fires,
         uses_virtual=context.uses_virtual,
         settings=frozenset(context.env.folded),
-        functions=frozenset(context.functions),
+        functions=frozenset(context.functions | _called_unfolded(context, bound)),
         calls="calls" in context.flags,
         changes=changes,
         row_security=_bound_for(context),
@@ -275,7 +295,10 @@ def envelope(
     if not finish:
         return made
     made = made if isinstance(bound, st.Explain) else _stable(made)
-    return divided(context, _with_restricted(made) if RESTRICTED in context.flags else made)
+    return divided(
+        context,
+        _with_restricted(made, context.catalog.guarded_functions) if RESTRICTED in context.flags else made,
+    )
 
 
 def divided(context: BindContext, made: st.BoundStatement) -> st.BoundStatement:

@@ -68,6 +68,10 @@ class Catalog(Protocol):
     def functions_named(self, name: str) -> Sequence[FunctionDef]:
         """Return the users' functions called ``name`` in any schema, oldest first."""
 
+    @property
+    def guarded_functions(self) -> frozenset[int]:
+        """The built-in functions whose callers are asked for EXECUTE: those that not everybody may call from the start, and those with a list of their own."""
+
     def functions_in(self, schema: str) -> Iterable[FunctionDef]:
         """Yield the users' functions of a schema, oldest first."""
 

@@ -62,14 +62,18 @@ def readable_by_all(relation: RelationDef) -> bool:
 def relation_acl(catalog: SystemCatalog, relation: RelationDef) -> tuple[AclItem, ...]:
     """Return the list of a table, view or sequence."""
     if relation.virtual:
-        own = default_acl("relation", SUPERUSER)
-        reader = (
-            0 if readable_by_all(relation) else READ_ALL_STATS if relation.name in _OF_STATISTICS else None
-        )
-        return own if reader is None else (*own, AclItem(grantee=reader, grantor=SUPERUSER, letters="r"))
+        changed = catalog.acl(PG_CLASS, relation.oid)
+        return builtin_relation_acl(relation) if changed is None else changed
     kind = "sequence" if relation.kind == "S" else "relation"
     found = catalog.acl(PG_CLASS, relation.oid)
     return default_acl(kind, relation.owner) if found is None else found
+
+
+def builtin_relation_acl(relation: RelationDef) -> tuple[AclItem, ...]:
+    """Return the list that a relation of the catalog has until it is changed."""
+    own = default_acl("relation", SUPERUSER)
+    reader = 0 if readable_by_all(relation) else READ_ALL_STATS if relation.name in _OF_STATISTICS else None
+    return own if reader is None else (*own, AclItem(grantee=reader, grantor=SUPERUSER, letters="r"))
 
 
 def grantable_columns(relation: RelationDef) -> dict[int, str]:
@@ -80,6 +84,8 @@ def grantable_columns(relation: RelationDef) -> dict[int, str]:
 
 def column_acl(catalog: SystemCatalog, relation: RelationDef, attnum: int) -> tuple[AclItem, ...]:
     """Return the list of a column, beside that of its table."""
+    if relation.virtual and (changed := catalog.acl(PG_CLASS, relation.oid, attnum)) is not None:
+        return changed
     if relation.virtual:
         secret = _SECRET_COLUMNS.get(relation.name)
         open_ = secret is not None and attnum > 0 and relation.column(attnum).name not in secret
@@ -263,7 +269,7 @@ class Rights:
 
     def system_function(self, oid: int, *, option: bool = False) -> bool:
         """Whether it may call a built-in function."""
-        if self.superuser or (oid not in restricted_functions() and not option):
+        if self.superuser or (oid not in self._catalog.guarded_functions and not option):
             return True
         return self._any(builtin_function_acl(self._catalog, oid), SUPERUSER, "function", "X", option)
 

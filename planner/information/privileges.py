@@ -33,7 +33,6 @@ from planner.catalog.rights import (
     database_owner,
     grantable_columns,
     languages,
-    restricted_functions,
 )
 from planner.facts import REGPROCEDURE, TID, facts
 from planner.functions.registry import REGISTRY
@@ -135,7 +134,7 @@ def _function(session: EvalSession, wanted: Any) -> Asked | None:
         return lambda rights, letters, option: rights.function(function, option=option)
     if oid not in facts().procs:
         return None
-    if oid in restricted_functions():
+    if oid in session.rights_catalog.guarded_functions:
         return lambda rights, letters, option: rights.system_function(oid, option=option)
     return _public(SUPERUSER_OID, "X")
 

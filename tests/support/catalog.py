@@ -29,6 +29,7 @@ from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.opclasses import OpclassDef
+from planner.catalog.rights import restricted_functions
 from planner.catalog.statistics import StatisticsDef
 from planner.conversion.type_names import resolve_type
 from planner.facts import PG_CATALOG_OID, PUBLIC_OID
@@ -69,6 +70,11 @@ class MemoryCatalog:
     def row_type(self, oid: int) -> RowType | None:
         """Return a composite type: there are none."""
         return None
+
+    @property
+    def guarded_functions(self) -> frozenset[int]:
+        """Return the built-in functions that not everybody may call."""
+        return frozenset(restricted_functions())
 
     def constructors_named(self, name: str) -> tuple[tuple[str, int], ...]:
         return ()

@@ -11,11 +11,12 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.acl_texts import acl_of
+from engine.catalog.acl_texts import acl_of, builtin_acl_texts
 from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_LANGUAGE_OID, SUPERUSER_OID
 from planner import facts as f
 from planner.catalog.information_domains import information_domains
+from planner.catalog.rights import restricted_functions
 from planner.conversion.resolve import default_arguments
 from planner.deparse import deparse_expr
 from planner.functions.system.function_names import entry_points
@@ -75,7 +76,9 @@ def builtin_domains(session: Reading) -> Iterator[RowDict]:
 @relation("pg_proc", "static")
 def pg_proc(session: Reading) -> Iterator[RowDict]:
     """Yield pg_proc: PostgreSQL's built-in functions."""
-    return builtin_procs()
+    lists = restricted_functions()
+    for row in builtin_procs():
+        yield {**row, "proacl": builtin_acl_texts(lists.get(row["oid"]))}
 
 
 def builtin_procs() -> Iterator[RowDict]:

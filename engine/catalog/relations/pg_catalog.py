@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.catalog.acl_texts import acl_texts
+from engine.catalog.acl_texts import acl_texts, builtin_acl_texts
 from engine.catalog.reference_checks import references_to
 from engine.catalog.relations.builtin_relations import column_domains, virtual_relations
 from engine.catalog.relations.counted import Figures
@@ -36,6 +36,7 @@ from engine.catalog.storage.stored import (
     PG_CLASS_OID,
     PG_DATABASE_OID,
     PG_NAMESPACE_OID,
+    PG_PROC_OID,
     SUPERUSER_OID,
 )
 from engine.catalog.tids import blocks
@@ -45,8 +46,9 @@ from planner import facts as f
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, SchemaDef
 from planner.catalog.acl import default_acl
 from planner.catalog.relation_kinds import BY_QUERY, FILED, STORING, SYSTEM_COLUMNED, TABLES
-from planner.catalog.rights import is_public, schema_acl
+from planner.catalog.rights import builtin_relation_acl, is_public, restricted_functions, schema_acl
 from planner.conversion.collations import collation_of
+from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID
 from planner.indexing.opclass import METHOD_OIDS, class_oid, kept_type, partition_classes
 from planner.partitions.bounds import bound_text
 from planner.types import SqlType
@@ -121,7 +123,8 @@ def _class_row(session: Reading, item: RelationDef) -> RowDict:
         "relfrozenxid": 3 if is_table and item.kind != "p" else 0,
         "relminmxid": 1 if is_table and item.kind != "p" else 0,
         "reloptions": tuple(options) or None,
-        "relacl": None if item.virtual else acl_texts(session, session.catalog.acl(PG_CLASS_OID, item.oid)),
+        "relacl": builtin_acl_texts(builtin_relation_acl(item)) if item.virtual
+        else acl_texts(session, session.catalog.acl(PG_CLASS_OID, item.oid)),
     }  # fmt: skip
 
 
@@ -341,9 +344,17 @@ def _schema_acl(session: Reading, schema: SchemaDef) -> tuple[str, ...] | None:
 def pg_init_privs(session: Reading) -> Iterator[RowDict]:
     """Yield pg_init_privs: what everybody may do from the start, so that dumps leave it out."""
     for schema in session.catalog.schemas():
-        if is_public(schema):
+        if is_public(schema) and schema.oid != INFORMATION_SCHEMA_OID:
             acl = acl_texts(session, default_acl("schema", schema.owner, public=True))
             yield {"objoid": schema.oid, "classoid": PG_NAMESPACE_OID, "privtype": "i", "initprivs": acl}
+    for relation_ in virtual_relations():
+        if relation_.schema_oid != PG_CATALOG_OID:
+            continue
+        acl = builtin_acl_texts(builtin_relation_acl(relation_))
+        yield {"objoid": relation_.oid, "classoid": PG_CLASS_OID, "privtype": "i", "initprivs": acl}
+    for oid, items in restricted_functions().items():
+        acl = builtin_acl_texts(items)
+        yield {"objoid": oid, "classoid": PG_PROC_OID, "privtype": "i", "initprivs": acl}
 
 
 @of_each("pg_index", keys={"indrelid": by_oid, "indexrelid": by_index_oid})

@@ -18,7 +18,7 @@ from planner.bind.expression.calls import is_users_function
 from planner.catalog.acl import memberships
 from planner.catalog.extensions import PLPGSQL
 from planner.catalog.relation_kinds import RELATION_KINDS
-from planner.catalog.rights import Rights, restricted_functions
+from planner.catalog.rights import Rights
 from planner.facts import facts
 from planner.functions.system.names import type_name
 from planner.query import Aggregate
@@ -120,9 +120,11 @@ class Needs:
     def call(self, functions: Iterable[int], statement: Any = None) -> None:
         """Check that the role may call users' functions; ``statement``: what calls them."""
         for oid in functions:
-            if oid in restricted_functions():
+            if oid in self.catalog.guarded_functions:
                 if not self.rights.system_function(oid):
-                    raise denied("function", facts().procs[oid].name)
+                    proc = facts().procs[oid]
+                    windowed = proc.kind == "w" or (proc.kind == "a" and not _aggregates(statement, oid))
+                    raise denied("function" if windowed else _ROUTINES[proc.kind], proc.name)
                 continue
             function = self.catalog.function_by_oid(oid)
             if function is None:
@@ -135,7 +137,8 @@ class Needs:
 
     def _call_each(self, functions: Iterable[int]) -> None:
         """As ``call``, of functions that may be built in."""
-        self.call(oid for oid in functions if oid in restricted_functions() or is_users_function(oid))
+        guarded = self.catalog.guarded_functions
+        self.call(oid for oid in functions if oid in guarded or is_users_function(oid))
 
     def _parts(self, functions: Iterable[int], owner: int) -> None:
         """Check that the owner of an aggregate may call the functions that it is made of."""

@@ -62,7 +62,7 @@ from engine.catalog.relations.sources import (
 )
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.attribute_numbers import numbered
-from engine.catalog.storage.stored import PG_TYPE_OID
+from engine.catalog.storage.stored import PG_CLASS_OID, PG_PROC_OID, PG_TYPE_OID
 from engine.session.catalog import pg_activity, pg_monitor
 from pgwire.codecs.settings import STORED_TEXT
 from pgwire.give_way import paced, paced_iter
@@ -282,14 +282,14 @@ class VirtualCatalog:
 
     def _all_rows(self, oid: int, session: Reading) -> Rows:
         rows = self._rows_of_sources(oid, session)
-        return rows if oid != PG_TYPE_OID else self._with_rights(rows, session)
+        return rows if oid not in _LISTS else self._with_rights(rows, oid, session)
 
-    def _with_rights(self, rows: Rows, session: Reading) -> Rows:
-        """Return the rows of pg_type with the rights to types of PostgreSQL's own, which few databases have granted or revoked."""
-        lists = built_in_lists(session.catalog)
+    def _with_rights(self, rows: Rows, oid: int, session: Reading) -> Rows:
+        """Return the rows of one of these with the rights to what is PostgreSQL's own, which few databases have granted or revoked."""
+        lists = built_in_lists(session.catalog, oid)
         if not lists:
             return rows
-        place = self._places[PG_TYPE_OID]["typacl"]
+        place = self._places[oid][_LISTS[oid]]
         return [
             row
             if row[0] not in lists
@@ -321,7 +321,7 @@ class VirtualCatalog:
         sources = self._sources.get(oid)
         if sources is None or any(source.scope == "session" for source in sources):
             return None
-        if oid == PG_TYPE_OID and built_in_lists(reading.catalog):
+        if oid in _LISTS and built_in_lists(reading.catalog, oid):
             return None
         seen = visible(reading, self._relations[oid], self._places[oid])
         getters = [
@@ -361,7 +361,7 @@ class VirtualCatalog:
         sources = self._sources.get(oid)
         if sources is None or any(source.scope == "session" for source in sources):
             return None
-        if oid == PG_TYPE_OID and built_in_lists(session.catalog):
+        if oid in _LISTS and built_in_lists(session.catalog, oid):
             return None
         finders = [
             self._finder(oid, position, source, attnum, session)
@@ -440,16 +440,20 @@ class VirtualCatalog:
                     yield
 
 
-def built_in_lists(catalog: CatalogSnapshot) -> Mapping[int, tuple[AclItem, ...]]:
-    """Return the access lists of types of PostgreSQL's own that have others than by default, by oid, kept with the catalog."""
+_LISTS: Final = {PG_TYPE_OID: "typacl", PG_PROC_OID: "proacl", PG_CLASS_OID: "relacl"}
+"""The catalogs with rows of PostgreSQL's own to which rights can be changed, by oid, and the column that has these."""
+
+
+def built_in_lists(catalog: CatalogSnapshot, class_oid: int) -> Mapping[int, tuple[AclItem, ...]]:
+    """Return the access lists of types, functions or relations of PostgreSQL's own that have others than by default, by oid, kept with the catalog."""
     known = catalog.derived.get(built_in_lists)
     if known is None:
-        known = catalog.derived[built_in_lists] = {
-            acl.object_oid: acl.items
-            for acl in catalog.acls()
-            if acl.class_oid == PG_TYPE_OID and acl.object_oid < FIRST_USER_OID
-        }
-    return cast("Mapping[int, tuple[AclItem, ...]]", known)
+        found: dict[int, dict[int, tuple[AclItem, ...]]] = {oid: {} for oid in _LISTS}
+        for acl in catalog.acls():
+            if acl.class_oid in _LISTS and acl.object_oid < FIRST_USER_OID and not acl.sub_id:
+                found[acl.class_oid][acl.object_oid] = acl.items
+        known = catalog.derived[built_in_lists] = found
+    return cast("Mapping[int, Mapping[int, tuple[AclItem, ...]]]", known)[class_oid]
 
 
 def all_of(source: Source) -> Maker:

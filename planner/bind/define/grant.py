@@ -11,7 +11,7 @@ from planner import statements as st
 from planner.base.errors import SqlError, not_supported
 from planner.bind.context import BindContext
 from planner.bind.define.foreign import CLASSES
-from planner.bind.define.named_functions import PG_PROC, BuiltIn, find_function
+from planner.bind.define.named_functions import PG_PROC, BuiltIn, find_function, signature
 from planner.bind.define.types import PG_TYPE, users_type
 from planner.bind.session.utility import owner_name
 from planner.catalog import RelationDef
@@ -19,7 +19,7 @@ from planner.catalog.acl import ALL, WORDS, ordered
 from planner.catalog.foreign import FOREIGN_WORDS, PG_FOREIGN_SERVER
 from planner.catalog.parameters import PG_PARAMETER_ACL, parameter_oid
 from planner.catalog.relation_kinds import CALLED, GRANTED
-from planner.catalog.rights import PG_LANGUAGE, grantable_columns, languages, restricted_functions
+from planner.catalog.rights import PG_LANGUAGE, grantable_columns, languages
 from planner.facts import PG_CATALOG_OID, facts
 from planner.types.facts import FIRST_USER_OID, element_of, is_fact, type_kind
 
@@ -153,7 +153,7 @@ def _grantable_type(context: BindContext, name: ast.Name, what: str) -> int:
 
 
 def _functions(context: BindContext, node: ast.Grant) -> Iterator[int]:
-    """Yield the functions by oid: users', and those built in that not everybody may call. Of the others nobody can take anything."""
+    """Yield the functions by oid, users' and those built in."""
     if not node.every:
         for named in node.functions:
             if not isinstance(named, ast.FunctionName):
@@ -161,8 +161,10 @@ def _functions(context: BindContext, node: ast.Grant) -> Iterator[int]:
             try:
                 yield find_function(context, node.kind, named).oid
             except BuiltIn as error:
-                if error.oid not in restricted_functions():
-                    raise
+                if node.kind == "procedure":
+                    proc = facts().procs[error.oid]
+                    shown = signature(proc.name, proc.arg_types)
+                    raise SqlError("42809", f"{shown} is not a procedure") from None
                 yield error.oid
         return
     for name in node.names:
@@ -186,8 +188,6 @@ def _relations(context: BindContext, node: ast.Grant) -> Iterator[RelationDef]:
                 raise SqlError("42809", f'"{relation.name}" is an index')
             if node.kind == "sequence" and relation.kind != "S":
                 raise SqlError("42809", f'"{relation.name}" is not a sequence')
-            if relation.virtual:
-                raise not_supported(f"{_verb(node)} ON a system catalog", span=reference.span)
             yield relation
         return
     kinds = CALLED["sequence"] if node.kind == "sequence" else GRANTED

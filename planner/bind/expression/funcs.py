@@ -27,7 +27,7 @@ from planner.bind.expression.expr import bind_boolean, bind_clause, bind_expr, r
 from planner.bind.query.sortgroup import sort_operators
 from planner.bind.query.window import use_window
 from planner.bind.scope import Scope, window_call_in
-from planner.catalog.rights import RESTRICTED, restricted_functions
+from planner.catalog.rights import RESTRICTED
 from planner.conversion.casts import CastContext, coerce, coerce_type
 from planner.conversion.collations import COLLATION_FOR, COLLATIONS
 from planner.conversion.common_types import coerce_all_to_common
@@ -118,7 +118,7 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
         raise _not_aggregate(node, name, span)
     if is_users_function(proc.oid):
         return users_call(scope, found, args, sets_before if in_from else None, span, names)
-    if proc.oid in restricted_functions():
+    if proc.oid in scope.context.catalog.guarded_functions:
         scope.context.flags.add(RESTRICTED)
     if proc.oid == COLLATION_FOR:
         scope.context.flags.add(COLLATIONS)
@@ -289,7 +289,7 @@ def call_on(scope: Scope, name: str, arg: Expr, span: Span | None) -> Expr | Non
         return _aggregate(scope, ast.FuncCall(name=(name,), span=span), found, [arg], [], None, elsewhere)
     if is_users_function(found.fact.oid):
         return users_call(scope, found, [arg], None, span)
-    if found.fact.oid in restricted_functions():
+    if found.fact.oid in scope.context.catalog.guarded_functions:
         scope.context.flags.add(RESTRICTED)
     if found.fact.returns_set:
         check_set(scope, span)

@@ -236,7 +236,8 @@ def bind_execute(context: BindContext, node: ast.Execute) -> st.ExecutePrepared:
     """EXECUTE: arguments without a context type; ``coerce_argument`` converts them when it runs."""
     scope = Scope(context=context)
     args = tuple(runnable_now(bind_clause(scope, arg, "EXECUTE"), context) for arg in node.args)
-    context.functions.update(*map(restricted_calls, args))
+    for arg in args:
+        context.functions |= restricted_calls(arg, context.catalog.guarded_functions)
     return st.ExecutePrepared(name=node.name, args=args)
 
 

@@ -45,6 +45,7 @@ from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.opclasses import OpclassDef
+from planner.catalog.rights import restricted_functions
 from planner.catalog.statistics import StatisticsDef
 from planner.conversion.casts import (
     CastContext,
@@ -146,6 +147,10 @@ class _NoCatalog:
 
     def functions_named(self, name: str) -> Sequence[FunctionDef]:
         return ()
+
+    @property
+    def guarded_functions(self) -> frozenset[int]:
+        return frozenset(restricted_functions())
 
     def functions_in(self, schema: str) -> Sequence[FunctionDef]:
         return ()

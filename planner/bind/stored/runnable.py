@@ -13,6 +13,7 @@ A column's DEFAULT may be more: where an INSERT or UPDATE puts it into its sourc
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -22,19 +23,24 @@ from planner.bind.stored import stored_context, without_spans
 from planner.bind.stored.bodies import is_simple
 from planner.bind.stored.inline import Inliner, substituted
 from planner.catalog import Catalog, FunctionDef
-from planner.catalog.rights import restricted_functions
 from planner.facts import RECORD
 from planner.plpgsql.pure import needs_no_wait
-from planner.query import Const, Expr, FieldSelect, FuncExpr, Param, Select, SqlCall, SubLink, Var
+from planner.query import Const, Expr, FieldSelect, Param, Select, SqlCall, SubLink, Var
 from planner.query.exprs import has_calls
 from planner.query.walk import walk
 from planner.statements.classify import is_volatile
 
 
-def restricted_calls(node: object) -> set[int]:
-    """Return the built-in functions that a tree calls and not everybody may call, by oid (``planner.catalog.rights``)."""
-    restricted = restricted_functions()
-    return {item.proc for item in walk(node) if isinstance(item, FuncExpr) and item.proc in restricted}
+def restricted_calls(node: object, guarded: Collection[int]) -> set[int]:
+    """Return which of some built-in functions (``Catalog.guarded_functions``) a tree calls, by operators and as aggregates too."""
+    found: set[int] = set()
+    for item in walk(node):
+        proc = getattr(item, "proc", 0)
+        if proc in guarded:
+            found.add(proc)
+        if isinstance(item, SubLink):
+            found.update(oid for oid in item.procs if oid in guarded)
+    return found
 
 
 def runnable(expr: Expr, catalog: Catalog, functions: set[int] | None = None) -> Expr:
@@ -50,7 +56,7 @@ def runnable(expr: Expr, catalog: Catalog, functions: set[int] | None = None) ->
         if functions is not None:
             functions |= context.functions
     if functions is not None:
-        functions |= restricted_calls(made)
+        functions |= restricted_calls(made, catalog.guarded_functions)
     return made
 
 
