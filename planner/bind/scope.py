@@ -87,7 +87,8 @@ class Item:
     ``range`` is its index in ``Scope.ranges`` (-1 for joins, whose ``exprs`` hold the column expressions).
     ``by_table``/``by_column``: visible as ``name.x`` / as bare ``x``. ``lateral_only``: visible to LATERAL items
     alone, while FROM is still being read; ``lateral_ok``: and legally so. ``scalar``: one function that returns no
-    row type, so its name means its only column; ``row``: the composite type that its rows are of, where no relation says.
+    row type, so its name means its only column; ``row``: the composite type that its rows are of, where no relation says, and
+    ``domain`` the domain over that which they are declared as, 0 for none.
     ``join``: the number of a join, ``marks`` those of its columns that are named by their place in a join (``planner.base.errors.JoinSpan``).
     ``named``, of a view that is written through: is told the numbers of the columns that the statement names. ``unlisted``: columns
     that have names, but that ``*`` does not stand for: those that SEARCH and CYCLE add, in the recursive term itself.
@@ -108,6 +109,7 @@ class Item:
     lateral_ok: bool = True
     scalar: bool = False
     row: int = 0
+    domain: int = 0
     join: int = 0
     marks: Sequence[Mark | None] = ()
     named: set[int] | None = None
@@ -376,7 +378,11 @@ class Scope:
             if made is None or len(made.live) != len(item.names):
                 self.context.env.whole_rows[id(row)] = row, lambda: _columns_of(level, scope, item, span)
                 return row
-            return compose(row, made, explicit=False, span=span)
+            composed = compose(row, made, explicit=False, span=span)
+            # the rows that a function returns are of its type; of a table's the alias names the columns anew
+            named = relation is None and composed.names != tuple(item.names)
+            type_ = SqlType(item.domain) if item.domain else composed.type
+            return replace(composed, named=named, type=type_) if named or item.domain else composed
         return _columns_of(level, scope, item, span)
 
     def find_cte(self, name: str) -> tuple[int, CteEntry] | None:

@@ -86,7 +86,7 @@ def has_domains(oid: int, find: FindRow) -> bool:
 
 def decompose(expr: Expr, row: RowType) -> Expr:
     """Return a composite value as an anonymous row."""
-    if not isinstance(expr, ComposeRow):
+    if not isinstance(expr, ComposeRow) or expr.named:
         return taken_apart(expr, row)
     inner = expr.arg
     if isinstance(inner, DecomposeRow) and isinstance(inner.arg, ComposeRow):

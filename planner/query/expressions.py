@@ -293,7 +293,8 @@ class ComposeRow(Expr):
     """A row as a value of the composite type ``type``.
 
     ``slots``: the places of its fields among the type's attributes, of which there are ``width`` with the dropped ones;
-    ``types`` and ``names``: those of the attributes, without domains.
+    ``types`` and ``names``: those of the attributes, without domains. ``named``: what is made of the value calls its fields so, whatever
+    ``arg`` calls them.
     """
 
     arg: Expr
@@ -302,6 +303,7 @@ class ComposeRow(Expr):
     names: tuple[str, ...]
     width: int
     explicit: bool = field(default=False, compare=False)
+    named: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -148,7 +148,7 @@ def fold_node(node: object) -> Any:
             value = relabelled(node.arg.value, node.arg.type.oid, node.type.oid)
             return Const(type=node.type, value=value, span=node.span)
     elif isinstance(node, DecomposeRow) and isinstance(node.arg, ComposeRow):
-        return node.arg.arg
+        return node if node.arg.named else node.arg.arg
     elif isinstance(node, ComposeRow):
         row = node.arg
         if isinstance(row, RowExpr) and all(isinstance(field, Const) for field in row.fields):

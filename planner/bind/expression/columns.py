@@ -335,6 +335,12 @@ def _field_of(scope: Scope, expr: Expr, position: int, type_: SqlType, name: str
 def select_field(scope: Scope, expr: Expr, name: str, span: Span | None) -> Expr:
     """Return ``(expr).name``: a field, else the function ``name(expr)``. Raises SqlError 42809, 42703."""
     columns = row_columns(scope, expr) if is_row(expr) else None
+    item = _renamed_item(scope, expr)
+    if item is not None:
+        found = scope.item_column(*item, name, span)
+        if found is not None:
+            return found
+        columns = None
     for position, (field, type_) in enumerate(columns or ()):
         if field == name:
             return _field_of(scope, opened(expr, scope.context.env.row_type), position, type_, name, span)
@@ -361,6 +367,22 @@ def select_field(scope: Scope, expr: Expr, name: str, span: Span | None) -> Expr
             "42703", f'column "{name}" not found in data type {format_type(expr.type.oid)}', span=span
         )
     raise SqlError("42703", f'could not identify column "{name}" in record data type', span=span)
+
+
+def _renamed_item(scope: Scope, expr: Expr) -> tuple[int, Scope, Item] | None:
+    """Return what a whole row is of, where its columns have other names in FROM than in its type: by those they are known."""
+    if (
+        not isinstance(expr, ComposeRow)
+        or not isinstance(expr.arg, Var)
+        or expr.arg.attnum
+        or expr.arg.range < 0
+    ):
+        return None
+    owner, index = scope.at(expr.arg.level), expr.arg.range
+    if tuple([column.name for column in owner.ranges[index].columns]) == expr.names:
+        return None
+    item = next((item for item in owner.visible() if item.range == index), None)
+    return None if item is None else (expr.arg.level, owner, item)
 
 
 # --- indirection --------------------------------------------------------------------------------

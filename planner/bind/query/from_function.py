@@ -27,7 +27,7 @@ from planner.facts import INT8, RECORD, facts
 from planner.query import Expr, FuncExpr, FunctionRange, RangeColumn, SqlCall, Var
 from planner.query.walk import walk
 from planner.types import SqlType
-from planner.types.domains import base_oid
+from planner.types.domains import base_oid, is_domain
 
 
 def bind_function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
@@ -87,6 +87,8 @@ def bind_function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
     )
     if single and not node.ordinality:
         item.row = _row_type(scope, calls[0][0])
+        given = given_type(calls[0][0], scope.context.catalog)
+        item.domain = given if item.row and is_domain(given) else 0
     return index, item
 
 
