@@ -56,7 +56,16 @@ from planner.catalog.policy import PolicyDef
 from planner.catalog.relation_kinds import ROW_TYPED
 from planner.catalog.statistics import StatisticsDef
 from planner.catalog.trigger import TriggerDef
-from planner.facts import REGCLASS, REGCONFIG, REGDICTIONARY, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE
+from planner.facts import (
+    REGCLASS,
+    REGCOLLATION,
+    REGCONFIG,
+    REGDICTIONARY,
+    REGNAMESPACE,
+    REGPROC,
+    REGPROCEDURE,
+    REGTYPE,
+)
 from planner.types import SqlType
 from planner.types.facts import FIRST_USER_OID
 from txn.api import Transaction
@@ -66,7 +75,7 @@ if TYPE_CHECKING:
     from engine.session.session import Session
 
 _NAMED_BY_OID: Final = frozenset(
-    (REGCLASS, REGCONFIG, REGDICTIONARY, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE)
+    (REGCLASS, REGCOLLATION, REGCONFIG, REGDICTIONARY, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE)
 )
 _TOKEN: Final = re.compile(
     r"""'"#(?P<search>\d+)"'(?=::reg(?:config|dictionary)\b)"""  # '"#16530"'::regconfig

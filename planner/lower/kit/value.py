@@ -113,7 +113,7 @@ KINDS.update(
 KINDS.update(
     dict.fromkeys(
         (f.OID, f.TID, f.XID, f.CID, f.REGPROC, f.REGCLASS, f.REGCONFIG, f.REGDICTIONARY, f.REGTYPE, f.REGNAMESPACE, f.REGROLE, f.REGPROCEDURE,
-         f.REGOPER, f.REGOPERATOR), "int64",
+         f.REGOPER, f.REGOPERATOR, f.REGCOLLATION), "int64",
     )
 )  # fmt: skip
 
