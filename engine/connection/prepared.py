@@ -315,12 +315,7 @@ class PreparedStatements:
         inner = self.fresh_plan(prepared)
         if inner is None:
             raise RuntimeError("PREPARE keeps no empty statement")
-        if len(statement.args) != len(prepared.param_oids):
-            raise SqlError(
-                "42601",
-                f'wrong number of parameters for prepared statement "{statement.name}"',
-                detail=f"Expected {len(prepared.param_oids)} parameters but got {len(statement.args)}.",
-            )
+        prepared.check_count(len(statement.args))
         values = self._argument_values(plan, statement, prepared.param_oids, params)
         return inner if statement.into is None else self._filling(statement.into, prepared, inner), values
 

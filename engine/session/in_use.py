@@ -41,11 +41,16 @@ def refuse_change(session: Session, relation: RelationDef, what: str) -> None:
 def refuse_before_actions(session: Session, node: ast.StatementNode) -> None:
     """Raise what PostgreSQL says of a statement before it looks at what could not be bound.
 
-    25P01 for LOCK TABLE outside a block, whatever it names; 55006 for an ALTER TABLE of a table in use, behind whether there is such a
+    26000 and 42601 for EXECUTE of a statement that is not there, or has another number of parameters; 25P01 for LOCK TABLE outside a block, whatever it names; 55006 for an ALTER TABLE of a table in use, behind whether there is such a
     table, and whether the role owns it.
     """
     if isinstance(node, ast.LockTable) and session.block.is_alone:
         raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")
+    if isinstance(node, ast.Execute):
+        prepared = session.connection.prepared.find(node.name)
+        if prepared is None:
+            raise SqlError("26000", f'prepared statement "{node.name}" does not exist')
+        prepared.check_count(len(node.args))
     if not isinstance(node, ast.AlterTable) or node.what != "table":
         return
     schema, name = node.relation.schema, node.relation.name

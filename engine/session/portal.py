@@ -81,6 +81,15 @@ class Prepared:
         """Parameter types stay what they are."""
         self.reads_clock = not _CLOCK_TYPES.isdisjoint(self.param_oids)
 
+    def check_count(self, given: int) -> None:
+        """Raise SqlError 42601 where EXECUTE gives it another number of arguments than it has parameters."""
+        if given != len(self.param_oids):
+            raise SqlError(
+                "42601",
+                f'wrong number of parameters for prepared statement "{self.name}"',
+                detail=f"Expected {len(self.param_oids)} parameters but got {given}.",
+            )
+
 
 @dataclass(slots=True)
 class Portal:

@@ -61,8 +61,8 @@ def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str
     def find(oid: int) -> RoleDef | None:
         return by_oid.get(oid) or session.catalog.role_by_oid(oid)
 
-    roles = [made.get(name) or named_role(session, name) for name in spaced(statement.roles)]
     before = [made.get(name) or named_role(session, name) for name in spaced(statement.members)]
+    roles = [made.get(name) or named_role(session, name) for name in spaced(statement.roles)]
     members = {role.oid: role for role in before}
     for role in roles:
         for oid, member in members.items():

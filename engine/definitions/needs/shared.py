@@ -169,6 +169,8 @@ class SharedNeeds(DefinitionNeeds):
         grantor = self.role if statement.grantor is None else named_role(self.session, statement.grantor)
         if statement.alters_group:
             self._may_alter_groups(statement.roles)
+        for name in paced(statement.members):
+            named_role(self.session, name)  # that it is there is asked before any right
         for name in paced(statement.roles):
             self._admit(named_role(self.session, name), grantor)
             if grantor.oid != self.role.oid and not self.rights.superuser:

@@ -93,7 +93,24 @@ def target_of(context: BindContext, node: ast.OnConflict, relation: RelationDef)
         context.defines
     ):  # PostgreSQL looks for the index when it plans the statement: a dump has it behind the functions
         return made(tuple(i.oid for i in over), asked)
-    return made(_complete(over, relation, context.catalog, where), asked)
+    try:
+        return made(_complete(over, relation, context.catalog, where), asked)
+    except SqlError as error:
+        if error.ends_statement:
+            raise
+        raise NoArbiter(error, made((), asked)) from None
+
+
+class NoArbiter(Exception):
+    """No index serves ON CONFLICT, which is told once nothing else is found wrong: PostgreSQL looks for it when it plans the statement.
+
+    ``error`` says so; ``clause``: what is known of the clause but for its arbiters.
+    """
+
+    def __init__(self, error: SqlError, clause: OnConflict) -> None:
+        """Say why, and what is known besides."""
+        super().__init__()
+        self.error, self.clause = error, clause
 
 
 def constraint_named(context: BindContext, name: str, relation: RelationDef) -> ConstraintDef:

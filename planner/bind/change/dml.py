@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from planner import ast
 from planner.base.errors import SqlError, not_supported
-from planner.bind.change.arbiters import target_of
+from planner.bind.change.arbiters import NoArbiter, target_of
 from planner.bind.change.assign import (
     BoundAssignment,
     bind_assignments,
@@ -126,10 +126,10 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     if called:
         source = with_defaults(source, columns, called)
     scope = _target_scope(context, node.relation, relation, view)
-    on_conflict = (
+    on_conflict, no_arbiter = (
         _on_conflict(context, node.on_conflict, relation, scope, view)
         if node.on_conflict is not None
-        else None
+        else (None, None)
     )
     if on_conflict is not None and on_conflict.action == "update":
         scope.add_range(table_range(relation, "excluded"))  # for the hint only: it is not visible
@@ -144,6 +144,8 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
         through = through_views(view, [column.attnum for column in of_view], assigned_of(view, changed))
     if refused is not None:
         raise refused.refused([column.attnum for column in columns])
+    if no_arbiter is not None:
+        raise no_arbiter
     return Insert(
         through=through,
         table=relation.oid,
@@ -184,7 +186,8 @@ def _on_conflict(
     relation: RelationDef,
     outer: Scope,
     view: ViewTarget | None,
-) -> OnConflict:
+) -> tuple[OnConflict, SqlError | None]:
+    """Return the clause, and why no index serves it, for when all else is found right."""
     if node.action == "update" and not node.elements and not node.constraint:
         raise SqlError(
             "42601",
@@ -200,9 +203,13 @@ def _on_conflict(
             )
         node = _over_base_table(node, view)
         assignments = with_base_names(view, assignments)
-    target_clause = target_of(context, node, relation)
+    missing: SqlError | None = None
+    try:
+        target_clause = target_of(context, node, relation)
+    except NoArbiter as found:
+        target_clause, missing = found.clause, found.error
     if node.action == "nothing":
-        return target_clause
+        return target_clause, missing
     scope = Scope(context=context, ctes=outer.ctes)
     origins = [(relation.oid, column.attnum) for column in relation.live]
     target = outer.ranges[0]
@@ -215,11 +222,8 @@ def _on_conflict(
         scope.add_namespace([item])
     bound = bind_assignments(scope, assignments)
     where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
-    return replace(
-        target_clause,
-        assignments=_assigned(relation, view, bound, context),
-        where=where,
-    )
+    clause = replace(target_clause, assignments=_assigned(relation, view, bound, context), where=where)
+    return clause, missing
 
 
 # --- UPDATE, DELETE ---------------------------------------------------------------------------------

@@ -22,6 +22,10 @@ def bind_create_composite(context: BindContext, node: ast.CreateComposite) -> st
         raise SqlError("54011", f"tables can have at most {MAX_ATTRIBUTES} columns")
     schema = creation_schema_of(context, node.name)
     taken = is_taken(context, schema, node.name[-1])
+    names = [column.name for column in node.columns]
+    if not taken and len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise SqlError("42701", f'column "{twice}" specified more than once')
     attributes = () if taken else tuple(_attribute(context, column) for column in node.columns)
     return st.CreateComposite(schema=schema, name=node.name[-1], attributes=attributes)
 

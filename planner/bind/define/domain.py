@@ -72,28 +72,29 @@ def bind_create_domain(context: BindContext, node: ast.CreateDomain) -> st.Creat
     base = context.type_of(node.type)
     _check_base(base, type_name_text(node.type), node)
     default: ast.Constraint | None = None
+    default_text: str | None = None
     null: bool | None = None
-    checks: list[st.DomainCheck] = []
+    checks: list[ast.Constraint] = []  # which PostgreSQL looks at when all else is found right
     for constraint in node.constraints:
         if constraint.kind == "default":
             if default is not None:
                 raise SqlError("42601", "multiple default expressions")
             default = constraint
+            default_text = _default(context, default.expr, node.name[-1], base)
         elif constraint.kind in ("null", "not null"):
             if null is not None and null != (constraint.kind == "null"):
                 raise SqlError("42601", "conflicting NULL/NOT NULL constraints")
             null = constraint.kind == "null"
         else:
-            checks.append(_check(context, constraint, base))
+            _check_kind(constraint)
+            checks.append(constraint)
     return st.CreateDomain(
         schema=schema,
         name=node.name[-1],
         base=base,
         not_null=null is False,
-        default_sql=default_sql(context.catalog, base.oid)
-        if default is None
-        else _default(context, default.expr, node.name[-1], base),
-        checks=tuple(checks),
+        default_sql=default_sql(context.catalog, base.oid) if default is None else default_text,
+        checks=tuple([_check(context, constraint, base) for constraint in checks]),
         collation=declared_collation(context, node.collation, base, node.span),
         dims=len(node.type.dims),
     )
@@ -119,7 +120,8 @@ def _default(context: BindContext, written: ast.Expression | None, domain: str, 
     return deparse_expr(expr)
 
 
-def _check(context: BindContext, node: ast.Constraint, base: SqlType) -> st.DomainCheck:
+def _check_kind(node: ast.Constraint) -> None:
+    """Raise SqlError 42601, 0A000, 42P17 for a constraint that domains cannot have."""
     if node.kind in _NO_CONSTRAINTS:
         raise SqlError("42601", f"{_NO_CONSTRAINTS[node.kind]} constraints not possible for domains")
     if node.kind in _TIMING:
@@ -128,6 +130,12 @@ def _check(context: BindContext, node: ast.Constraint, base: SqlType) -> st.Doma
         raise SqlError("42601", f"{node.kind} constraints not possible for domains")
     if node.no_inherit:
         raise SqlError("42P17", "check constraints for domains cannot be marked NO INHERIT")
+
+
+def _check(context: BindContext, node: ast.Constraint, base: SqlType) -> st.DomainCheck:
+    _check_kind(node)
+    if node.expr is None:
+        raise AssertionError("a CHECK has no expression")
     return st.DomainCheck(
         name=node.name or None, sql=deparse_expr(with_oids(context, bound_check(context, node.expr, base)))
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Final
 
 from pgwire.give_way import paced, paced_iter
 from planner import ast
@@ -33,7 +34,12 @@ def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
     Raises SqlError 42P01, 3F000, 3D000, 42703, 42704, 42809 (a language that is not trusted), 0LP01 (a privilege that the kind of object has not, grant options for
     everybody), 42601 (no such word); 0A000 for other kinds of objects.
     """
-    targets = tuple(paced_iter(_targets(context, node)))
+    try:
+        targets = tuple(paced_iter(_targets(context, node)))
+    except SqlError as error:
+        if error.sqlstate in _BEHIND_ROLES:
+            check_roles(context, node.grantees)
+        raise
     if node.is_grant and node.option and any(role.special == "public" for role in paced(node.grantees)):
         raise SqlError("0LP01", "grant options can only be granted to roles")
     return st.Grant(
@@ -46,6 +52,17 @@ def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
         grantor=None if node.grantor is None else owner_name(node.grantor),
         cascade=node.cascade,
     )
+
+
+_BEHIND_ROLES: Final = ("0LP01", "42601", "42703")
+"""What is wrong with privileges and columns is told behind roles that are not there, what is wrong with objects before."""
+
+
+def check_roles(context: BindContext, roles: Iterable[ast.Role]) -> None:
+    """Raise SqlError 42704 for the first role that is not there; roles that are found where the statement runs are looked up again there."""
+    for role in paced_iter(roles):
+        if not role.special and context.catalog.role(role.name) is None:
+            raise SqlError("42704", f'role "{role.name}" does not exist')
 
 
 def bind_grant_role(context: BindContext, node: ast.GrantRole) -> st.GrantRole:

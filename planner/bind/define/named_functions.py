@@ -40,8 +40,12 @@ def find_function(context: BindContext, what: str, named: ast.FunctionName) -> F
         if len(named.parameters) > MAX_ARGUMENTS:
             many = "procedures" if what == "procedure" else "functions"
             raise SqlError("54023", f"{many} cannot have more than {MAX_ARGUMENTS} arguments")
-        wanted = [written_type(context, p.type) for p in named.parameters if p.mode in "ibv"]
-        every = [written_type(context, p.type) for p in named.parameters]
+        try:
+            wanted = [written_type(context, p.type) for p in named.parameters if p.mode in "ibv"]
+            every = [written_type(context, p.type) for p in named.parameters]
+        except SqlError as error:
+            error.span = None  # as PostgreSQL, which looks them up without the statement's text
+            raise
     schema = context.own_schema(schema)
     path = [schema] if schema else list(context.search_path)
     for entry in path:

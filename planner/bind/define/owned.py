@@ -9,7 +9,7 @@ from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
 from planner.bind.context import BindContext
-from planner.bind.define.grant import letter_of
+from planner.bind.define.grant import check_roles, letter_of
 from planner.bind.define.table.table_parts import creation_schema
 from planner.bind.session.utility import owner_name
 from planner.catalog.acl import ALL, ordered
@@ -43,6 +43,7 @@ def bind_default_privileges(
         raise SqlError("0LP01", "cannot use IN SCHEMA clause when using GRANT/REVOKE ON SCHEMAS")
     if node.is_grant and node.option and any(role.special == "public" for role in paced(node.grantees)):
         raise SqlError("0LP01", "grant options can only be granted to roles")
+    check_roles(context, node.grantees)
     if any(privilege.columns for privilege in node.privileges):
         raise SqlError("0LP01", "default privileges cannot be set for columns")
     schemas: list[int] = []

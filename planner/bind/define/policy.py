@@ -16,6 +16,7 @@ from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind.context import BindContext
+from planner.bind.define.grant import check_roles
 from planner.bind.define.of_table import bind_drop, named_part
 from planner.bind.define.relations import relations_named
 from planner.bind.expression.expr import bind_kept
@@ -44,6 +45,7 @@ def bind_create_policy(context: BindContext, node: ast.CreatePolicy) -> st.Creat
         raise SqlError("42601", "WITH CHECK cannot be applied to SELECT or DELETE")
     if node.using is not None and command == "a":
         raise SqlError("42601", "only WITH CHECK expression allowed for INSERT")
+    check_roles(context, node.roles)
     relation = _table(context, node.relation)
     using, check = (_written(context, part, relation) for part in (node.using, node.check))
     policy = PolicyDef(
@@ -60,6 +62,7 @@ def bind_create_policy(context: BindContext, node: ast.CreatePolicy) -> st.Creat
 
 def bind_alter_policy(context: BindContext, node: ast.AlterPolicy) -> st.AlterPolicy:
     """ALTER POLICY ... TO, USING, WITH CHECK. Raises as CREATE POLICY, and 42704."""
+    check_roles(context, node.roles or ())
     relation = _table(context, node.relation)
     using, check = (_written(context, part, relation) for part in (node.using, node.check))
     policy = of_table(relation, node.name)

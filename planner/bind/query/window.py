@@ -78,8 +78,8 @@ def _window(scope: Scope, node: ast.WindowDef, earlier: Sequence[Window]) -> Win
         if index is None or index >= len(earlier):
             raise SqlError("42704", f'window "{node.base}" does not exist', span=node.span)
         base = earlier[index]
+    order = _sort_list(scope, node.order, "WINDOW ORDER")  # whose errors PostgreSQL tells first
     partition = _sort_list(scope, [ast.SortItem(expr=e) for e in node.partition], "WINDOW PARTITION")
-    order = _sort_list(scope, node.order, "WINDOW ORDER")
     if base is not None:
         if partition:
             raise SqlError(
