@@ -1,4 +1,4 @@
-"""Who names whom in a catalog: one graph, made when it is first asked for, then carried from snapshot to snapshot.
+"""Who names whom in a catalog: one graph, made when it is first asked for, then derived from an earlier snapshot's.
 
     t <── v (reads it)    s <── t.a DEFAULT nextval('s')    f <── g (its body)    e <── t.b (of type e), domain d
 
@@ -11,7 +11,8 @@ asks to look at, in the object itself; the graph tells whom to look at. So DROP 
 Edges lead to all oids by which others refer to an object: those of its row type, constraints, types and constructors (``references.identities``). In
 which schema an object is, who owns it and may use it is no edge; what a comment or a list of rights is about is one.
 
-A change costs the edges of what it changes, and copies of two dictionaries if any of these is another. Nothing is changed in place.
+A snapshot knows the one it came of, and by which changes (``Edges``). Who asks for its graph has that of the nearest one before that has
+any, and the changes since; so it costs the edges of what has changed, and copies of two dictionaries. Nothing is changed in place.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from engine.catalog.indexes import Pace, at_once
+from engine.catalog.indexes import Pace
 from engine.catalog.references import named
 from engine.catalog.storage.stored import Stored, StoredKey, key_of
 from pgwire.give_way import paced, paced_iter
@@ -28,9 +29,6 @@ from planner.catalog import FunctionDef, RelationDef, TypeDef
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
-
-AT_ONCE: Final = 64
-"""How many changes are followed in a turn that has to be whole; of more the graph is made anew by who asks next."""
 
 PART: Final = 1024
 """Objects between two looks at the clock, where nothing is done but to find them."""
@@ -89,21 +87,60 @@ class Graph:
         return Graph(by_user, by_oid)
 
 
+class Edges:
+    """Where a snapshot's graph comes from: its own, or that of an earlier one and what has changed since."""
+
+    __slots__ = ("_before", "_changes", "_graph", "_since")
+
+    def __init__(
+        self, before: Edges | None = None, gone: Sequence[StoredKey] = (), made: Sequence[Stored] = ()
+    ) -> None:
+        """Take what is known of the snapshot before, and what has gone and come since."""
+        self._graph: Graph | None = None
+        self._before = before
+        self._changes = (gone, made)
+        self._since: int = 0 if before is None else before._since + len(gone) + len(made)
+
+    def next(self, gone: Sequence[StoredKey], made: Sequence[Stored], size: int) -> Edges:
+        """Return those of a snapshot that comes of this one by some changes, and has ``size`` objects.
+
+        Where more would have been followed than looked at, nothing is kept of what was before.
+        """
+        after = Edges(self, gone, made)
+        return after if after._since <= max(size, PART) else Edges()
+
+    def graph(self, items: Mapping[StoredKey, Stored]) -> Graph:
+        """Return the graph of the snapshot, which has ``items``: some 30 microseconds an object or change, giving way."""
+        if self._graph is None:
+            self._keep(self._derived() or Graph.of(list(items.values()), paced))
+        graph = self._graph
+        if graph is None:
+            raise AssertionError("a graph is kept for good")
+        return graph
+
+    def _keep(self, graph: Graph) -> None:
+        self._graph, self._before, self._changes, self._since = graph, None, ((), ()), 0
+
+    def _derived(self) -> Graph | None:
+        """Return the graph as the nearest snapshot before gives it; None: none has one."""
+        steps: list[tuple[Sequence[StoredKey], Sequence[Stored]]] = []
+        one: Edges | None = self
+        while one is not None and one._graph is None:
+            steps.append(one._changes)
+            one = one._before
+        if one is None or one._graph is None:
+            return None
+        last: dict[StoredKey, Stored | None] = {}
+        for gone, made in paced_iter(reversed(steps)):
+            last.update(dict.fromkeys(gone))
+            last.update((key_of(item), item) for item in paced(made, PART))
+        left = [key for key, item in last.items() if item is None]
+        return one._graph.after(left, [item for item in last.values() if item is not None], paced)
+
+
 def graph_of(catalog: CatalogSnapshot) -> Graph:
-    """Return the graph of a catalog: some 30 microseconds an object the first time, giving way."""
-    graph = catalog.graph
-    if graph is None:
-        graph = catalog.graph = Graph.of(list(catalog.items.values()), paced)
-    return graph
-
-
-def carried(
-    graph: Graph | None, gone: Sequence[StoredKey], made: Sequence[Stored], pace: Pace
-) -> Graph | None:
-    """Return the graph of the next snapshot; None where there is none yet, or too much to follow in one turn."""
-    if graph is None or (pace is at_once and len(gone) + len(made) > AT_ONCE):
-        return None
-    return graph.after(gone, made, pace)
+    """Return the graph of a catalog; others run meanwhile where it has to be made."""
+    return catalog.edges.graph(catalog.items)
 
 
 def naming(catalog: CatalogSnapshot, oids: Iterable[int]) -> list[Stored]:

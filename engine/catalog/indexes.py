@@ -84,25 +84,37 @@ def by_name(
     return after | now
 
 
+Groups: TypeAlias = Mapping[K, Mapping[int, N]]
+"""Objects that have a key in common, by their oids, oldest first."""
+
+
 def grouped(
-    before: Mapping[K, tuple[N, ...]], gone: Iterable[N], made: Iterable[N], key: Callable[[N], K | None]
-) -> dict[K, tuple[N, ...]]:
-    """Return the objects that have a key in common, oldest first; None: one has none. A thousand may go at once."""
+    before: Groups[K, N], gone: Iterable[N], made: Iterable[N], key: Callable[[N], K | None]
+) -> dict[K, Mapping[int, N]]:
+    """Return the objects that have a key in common; None: one has none. A thousand may go at once.
+
+    One that is put in its own place costs a copy of its group, which C makes; only what comes out of order has a group sorted.
+    """
     lost: dict[K, set[int]] = {}
     for item in gone:
         if (found := key(item)) is not None:
             lost.setdefault(found, set()).add(item.oid)
-    grown: dict[K, list[N]] = {}
+    grown: dict[K, dict[int, N]] = {}
     for item in made:
         if (found := key(item)) is not None:
-            grown.setdefault(found, []).append(item)
+            grown.setdefault(found, {})[item.oid] = item
     after = dict(before)
     for found in {*lost, *grown}:
-        without = lost.get(found, ())
-        kept = [item for item in after.get(found, ()) if item.oid not in without]
-        left = tuple(sorted((*kept, *grown.get(found, ())), key=lambda item: item.oid))
-        if left:
-            after[found] = left
+        group, came = dict(after.get(found, ())), grown.get(found, {})
+        for oid in lost.get(found, set()) - came.keys():
+            group.pop(oid, None)
+        fresh = sorted(came.keys() - group.keys())
+        last = next(reversed(group), 0)
+        group |= {oid: came[oid] for oid in (*fresh, *(came.keys() & group.keys()))}
+        if fresh and fresh[0] < last:
+            group = dict(sorted(group.items()))
+        if group:
+            after[found] = group
         else:
             after.pop(found, None)
     return after

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from engine.catalog.indexes import grouped
+from engine.catalog.indexes import Groups, grouped
 from pgwire.give_way import paced_iter
 from planner.catalog import ConstraintDef, RelationDef
 from planner.catalog.relation_kinds import STORING
@@ -58,15 +58,15 @@ def with_references(
 
 
 def with_partitions(
-    before: Mapping[int, tuple[RelationDef, ...]], gone: Iterable[RelationDef], made: Iterable[RelationDef]
-) -> dict[int, tuple[RelationDef, ...]]:
+    before: Groups[int, RelationDef], gone: Iterable[RelationDef], made: Iterable[RelationDef]
+) -> Groups[int, RelationDef]:
     """Return by partitioned table its partitions, oldest first."""
     return grouped(before, gone, made, lambda item: item.partition_of or None)
 
 
 def with_owned(
-    before: Mapping[int, tuple[RelationDef, ...]], gone: Iterable[RelationDef], made: Iterable[RelationDef]
-) -> dict[int, tuple[RelationDef, ...]]:
+    before: Groups[int, RelationDef], gone: Iterable[RelationDef], made: Iterable[RelationDef]
+) -> Groups[int, RelationDef]:
     """Return by table the sequences that its columns own, oldest first."""
     return grouped(
         before, gone, made, lambda item: None if item.sequence is None else item.sequence.owner_table or None

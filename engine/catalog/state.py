@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from engine.catalog.graph import Graph, carried
+from engine.catalog.graph import Edges
 from engine.catalog.indexes import (
     KINDS,
     Constructors,
+    Groups,
     Pace,
     at_once,
     by_kind,
@@ -151,10 +152,10 @@ class CatalogSnapshot(FindsNamed):
         "database",
         "databases",
         "derived",
+        "edges",
         "extensions",
         "fenced",
         "fences",
-        "graph",
         "guarded_functions",
         "items",
         "lost",
@@ -201,7 +202,7 @@ class CatalogSnapshot(FindsNamed):
         self.extensions: dict[str, ExtensionDef] = {}
         self._functions: dict[int, FunctionDef] = {}
         self._constructors: Constructors = {}
-        self._functions_by_name: dict[str, tuple[FunctionDef, ...]] = {}
+        self._functions_by_name: Groups[str, FunctionDef] = {}
         self._named_oids = {}
         self._named_names = {}
         self._by_name.update(((item.schema, item.name), item) for item in virtual_relations())
@@ -213,10 +214,10 @@ class CatalogSnapshot(FindsNamed):
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
         self._constraints: dict[int, OwnedConstraint] | None = None
         self._references: dict[int, tuple[OwnedConstraint, ...]] | None = None
-        self._owned: dict[int, tuple[RelationDef, ...]] | None = None
+        self._owned: Groups[int, RelationDef] | None = None
         self._made_types: dict[int, RelationDef] | None = None
-        self._partitions: dict[int, tuple[RelationDef, ...]] | None = None
-        self.graph: Graph | None = None  # ``engine.catalog.graph`` makes it
+        self._partitions: Groups[int, RelationDef] | None = None
+        self.edges = Edges()  # who names whom
         self.rights: Mapping[int, int] = {}
         self.guarded_functions = _guarded(items)
         self.derived: dict[object, object] = {}  # what others made of this snapshot and keep with it
@@ -307,7 +308,8 @@ class CatalogSnapshot(FindsNamed):
 
     def functions_named(self, name: str) -> Sequence[FunctionDef]:
         """Return the users' functions called ``name`` in any schema, oldest first."""
-        return self._functions_by_name.get(name, ())
+        found = self._functions_by_name.get(name)
+        return () if found is None else tuple(found.values())
 
     def functions_in(self, schema: str) -> Iterable[FunctionDef]:
         """Yield the users' functions of a schema, oldest first."""
@@ -394,7 +396,8 @@ class CatalogSnapshot(FindsNamed):
         """Return the sequences that a table's columns own, oldest first."""
         if self._owned is None:
             self._owned = with_owned({}, (), self.user_relations())
-        return self._owned.get(table, ())
+        found = self._owned.get(table)
+        return () if found is None else tuple(found.values())
 
     def with_made_types(self) -> list[RelationDef]:
         """Return the tables and materialized views with columns of types that users made, oldest first."""
@@ -406,7 +409,8 @@ class CatalogSnapshot(FindsNamed):
         """Return the partitions of a table, oldest first."""
         if self._partitions is None:
             self._partitions = with_partitions({}, (), self.user_relations())
-        return self._partitions.get(oid, ())
+        found = self._partitions.get(oid)
+        return () if found is None else tuple(found.values())
 
     def typed_tables(self, oid: int) -> Sequence[RelationDef]:
         """Return the tables of a composite type (CREATE TABLE ... OF), oldest first."""
@@ -547,8 +551,9 @@ class CatalogSnapshot(FindsNamed):
         ):
             new.derived = {key: kept for key, kept in self.derived.items() if is_division(key)}
         put = {key_of(item): item for item in pace(made)}
-        new.graph = carried(self.graph, [key for key in deletes if key not in put], list(put.values()), pace)
-        new._turn(gone, list(put.values()), pace)
+        last = list(put.values())
+        new.edges = self.edges.next([key for key in pace(deletes) if key not in put], last, len(items))
+        new._turn(gone, last, pace)
         return new
 
     def _copy(self) -> CatalogSnapshot:

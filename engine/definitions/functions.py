@@ -38,7 +38,7 @@ from engine.definitions.namings import Namings
 from engine.definitions.needs.needs import denied
 from engine.definitions.opclasses import drop_with_functions
 from engine.definitions.roles import function_words
-from engine.definitions.table.row_readers import Reads, reading
+from engine.definitions.table.row_readers import Readers, readers_of
 from engine.programs.plpgsql.extra_checks import tell_extra
 from engine.programs.routines.of_session import routines_of
 from engine.session.catalog.names import described, shown_name
@@ -505,9 +505,9 @@ def functions_that_break(session: Session, before: RelationDef, after: RelationD
         return []
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
-    reads = reading(session.catalog, {before.oid})
-    for function in paced_iter(session.catalog.functions()):
-        if function.body_sql and reads((function.oid, *function.depends_on), function.body_sql):
+    readers = readers_of(session.catalog, {before.oid})
+    for function in paced_iter(readers.functions(session.catalog)):
+        if function.body_sql and readers.reads((function.oid, *function.depends_on), function.body_sql):
             try:
                 text = rebase_body(function, session.catalog, trial)
                 rebase_body(replace(function, body_sql=text), trial, trial)
@@ -519,16 +519,16 @@ def functions_that_break(session: Session, before: RelationDef, after: RelationD
 
 
 @opening
-def _rebased(session: Session, before: CatalogSnapshot, reads: Reads) -> list[FunctionDef]:
+def _rebased(session: Session, before: CatalogSnapshot, readers: Readers) -> list[FunctionDef]:
     return [
         replace(function, body_sql=rebase_body(function, before, session.catalog))
-        for function in paced_iter(session.catalog.functions())
-        if function.body_sql and reads((function.oid, *function.depends_on), function.body_sql)
+        for function in paced_iter(readers.functions(session.catalog))
+        if function.body_sql and readers.reads((function.oid, *function.depends_on), function.body_sql)
     ]
 
 
-async def rebase_functions(session: Session, before: CatalogSnapshot, reads: Reads) -> None:
-    """Name relations anew in the bodies that read them (``row_readers.reading``): they were called otherwise in ``before``."""
-    changed = _rebased(session, before, reads)
+async def rebase_functions(session: Session, before: CatalogSnapshot, readers: Readers) -> None:
+    """Name relations anew in the bodies that read them (``row_readers``): they were called otherwise in ``before``."""
+    changed = _rebased(session, before, readers)
     if changed:
         await session.view.change(changed)

@@ -14,7 +14,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import Stored
 from engine.definitions.functions import rebase_functions
 from engine.definitions.table.policies import rebase_policies
-from engine.definitions.table.row_readers import reading
+from engine.definitions.table.row_readers import readers_of
 from engine.session.session import Session
 from pgwire.give_way import between
 from planner.bind.stored import rebase_readable_view
@@ -32,14 +32,14 @@ async def rebase_queries(
     """
     version = session.db.next_catalog_version()
     changed: list[Stored] = []
-    reads = reading(before, oids, types)
-    for view in session.catalog.user_relations():
+    readers = readers_of(before, oids, types)
+    for view in readers.relations(session.catalog):
         between()
-        if view.kind in BY_QUERY and reads(view.depends_on, view.view_sql):
+        if view.kind in BY_QUERY and readers.reads(view.depends_on, view.view_sql):
             text = rebase_readable_view(view, before, session.catalog)
             if text != view.view_sql:
                 changed.append(replace(view, view_sql=text, version=version))
     if changed:
         await session.view.change(changed)
-    await rebase_functions(session, before, reads)
-    await rebase_policies(session, before, reads)
+    await rebase_functions(session, before, readers)
+    await rebase_policies(session, before, readers)

@@ -315,7 +315,7 @@ def divided(context: BindContext, made: st.BoundStatement) -> st.BoundStatement:
     if isinstance(statement, st.Explain):
         return replace(made, statement=replace(statement, body=divided(context, statement.body)))
     runs = row_of(statement).runs
-    if runs is Runs.NOTHING:
+    if runs is Runs.NOTHING or (runs is Runs.QUERY and statement.query is None):
         return made
     statement = _with(statement, runs, lambda tree: without_partitioned(tree, catalog))
     versions = dict(made.versions)

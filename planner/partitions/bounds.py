@@ -86,11 +86,32 @@ def range_of(bound: PartitionBound, key: PartitionKey) -> tuple[Place, Place]:
     )
 
 
-def list_of(bound: PartitionBound, key: PartitionKey) -> list[Any]:
+def list_of(bound: PartitionBound, key: PartitionKey) -> Sequence[Any]:
     """Return what the values of a list partition are looked up by; None stands for NULL."""
-    made = hash_key(base_oid(key.types[0].oid))
-    return [None if text is None else made(key_value(text, key.types[0])) if made else key_value(text, key.types[0])
-            for text in bound.values]  # fmt: skip
+    return (_read_values if key.types[0].oid >= FIRST_USER_OID else _kept_values)(bound.values, key.types[0])
+
+
+def _read_values(texts: tuple[str | None, ...], type_: SqlType) -> Sequence[Any]:
+    made = hash_key(base_oid(type_.oid))
+    values = [None if text is None else key_value(text, type_) for text in texts]
+    return tuple([value if value is None or made is None else made(value) for value in values])
+
+
+_kept_values = functools.lru_cache(maxsize=KEPT_BOUNDS)(_read_values)
+
+
+def _least(bound: PartitionBound, type_: SqlType) -> tuple[Any, ...]:
+    """Return what the partition for some values is sorted by: the least of them that is not NULL."""
+    return (_read_least if type_.oid >= FIRST_USER_OID else _kept_least)(bound.values, type_)
+
+
+def _read_least(texts: tuple[str | None, ...], type_: SqlType) -> tuple[Any, ...]:
+    sort = _sortable(type_)
+    values = [sort(key_value(text, type_)) for text in texts if text is not None]
+    return (0, 0, min(values)) if values else (0, 1)
+
+
+_kept_least = functools.lru_cache(maxsize=KEPT_BOUNDS)(_read_least)
 
 
 def sorted_partitions(parent: RelationDef, partitions: Sequence[RelationDef]) -> tuple[RelationDef, ...]:
@@ -107,9 +128,7 @@ def sorted_partitions(parent: RelationDef, partitions: Sequence[RelationDef]) ->
             return 0, bound.modulus, bound.remainder
         if bound.strategy == "r":
             return 0, range_of(bound, key)[0]
-        sort = _sortable(key.types[0])
-        values = [sort(key_value(text, key.types[0])) for text in bound.values if text is not None]
-        return (0, 0, min(values)) if values else (0, 1)
+        return _least(bound, key.types[0])
 
     return tuple(paced_sorted(partitions, order))
 
@@ -375,8 +394,10 @@ def check_bound(
         _check_hash(name, bound, with_bounds, spans)
         return
     if bound.strategy == "l":
-        taken = {value: item for item, other in with_bounds for value in list_of(other, key)}
-        for place, value in enumerate(list_of(bound, key)):
+        values = list_of(bound, key)
+        wanted = frozenset(values)
+        taken = {v: item for item, other in with_bounds for v in list_of(other, key) if v in wanted}
+        for place, value in enumerate(values):
             if value in taken:
                 raise _overlap(name, taken[value], spans.lower[place] if spans.lower else None)
         return

@@ -23,7 +23,7 @@ from engine.definitions.dropping.drop import drop_relations
 from engine.definitions.dropping.uses import Use, dependency, drop_use
 from engine.definitions.field_names import mentions
 from engine.definitions.functions import drop_functions
-from engine.definitions.table.row_readers import reading
+from engine.definitions.table.row_readers import readers_of
 from engine.definitions.types import drop_domain_checks
 from engine.session.session import Session
 from pgwire.give_way import give_way, openly
@@ -96,7 +96,7 @@ def field_uses(
     has = mentions(name)
     types = () if _reached(catalog, family) else _names(catalog, family)
 
-    of_rows = reading(catalog, frozenset(), frozenset(family))
+    of_rows = readers_of(catalog, frozenset(), frozenset(family)).reads
 
     def breaks(text: str | None, bind: Callable[[], Any], depends_on: Collection[int] = ()) -> bool:
         give_way()
@@ -114,7 +114,7 @@ def field_uses(
         return False
 
     found = FieldUses([], [], [], [])
-    reads = reading(catalog, {table} if table else set())
+    reads = readers_of(catalog, {table} if table else set()).reads
     broken: set[int] = set()  # views, those of who drops the column included
     for relation in catalog.user_relations():
         if relation.oid == table:

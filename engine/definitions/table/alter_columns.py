@@ -41,7 +41,7 @@ from engine.definitions.table.rewrite import (
     to_be_rewritten,
     validate_checks,
 )
-from engine.definitions.table.row_readers import reading
+from engine.definitions.table.row_readers import readers_of
 from engine.definitions.table.statistics_parts import without_statistics_on
 from engine.definitions.table.trigger_dependencies import (
     columns_of,
@@ -379,9 +379,9 @@ def views_that_break(session: Session, before: RelationDef, after: RelationDef) 
         return []
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
-    reads = reading(session.catalog, {before.oid})
-    for view in paced_iter(session.catalog.user_relations()):
-        if view.kind in BY_QUERY and reads(view.depends_on, view.view_sql):
+    readers = readers_of(session.catalog, {before.oid})
+    for view in paced_iter(readers.relations(session.catalog)):
+        if view.kind in BY_QUERY and readers.reads(view.depends_on, view.view_sql):
             try:
                 text = rebase_view(view, session.catalog, trial, settings=session.bind_settings)
                 if before.kind != "v":  # a view has all columns of its query as long as it is there

@@ -20,7 +20,7 @@ from engine.catalog.graph import relations_naming
 from engine.catalog.policy_columns import columns_of
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_POLICY_OID, Stored, StoredKey
-from engine.definitions.table.row_readers import Reads
+from engine.definitions.table.row_readers import Readers
 from engine.session.catalog.names import described
 from engine.session.named_roles import named_roles
 from engine.session.plans.plan import Plan
@@ -163,18 +163,18 @@ def policies_on(
     return sorted(found, key=lambda pair: pair[1].oid)
 
 
-async def rebase_policies(session: Session, before: CatalogSnapshot, reads: Reads) -> None:
-    """Write policies anew that read (``row_readers.reading``) what has other names or columns than in ``before``."""
+async def rebase_policies(session: Session, before: CatalogSnapshot, readers: Readers) -> None:
+    """Write policies anew that read (``row_readers``) what has other names or columns than in ``before``."""
 
     def change(expr: Expr) -> Expr:
         made: Expr = renamed(expr, session.catalog)
         return made
 
     changed: list[Stored] = []
-    for table in session.catalog.user_relations():
+    for table in readers.relations(session.catalog):
         between()
         if any(
-            reads((table.oid, *policy.depends_on), f"{policy.using_sql} {policy.check_sql}")
+            readers.reads((table.oid, *policy.depends_on), f"{policy.using_sql} {policy.check_sql}")
             for policy in table.policies
         ):
             old = before.relation_by_oid(table.oid)

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.catalog import type_owners
-from engine.catalog.graph import graph_of, naming
+from engine.catalog import indexes, type_owners
+from engine.catalog.graph import Graph, graph_of, naming
 from engine.catalog.references import identities
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import PG_CLASS_OID, CommentDef, Stored, key_of
+from engine.definitions.table.row_readers import readers_of
 from planner.catalog import (
     AclDef,
     ColumnDef,
@@ -115,7 +116,6 @@ def _asked(catalog: CatalogSnapshot) -> CatalogSnapshot:
     catalog.sequences_of(0)
     catalog.with_made_types()
     catalog.partitions_of(0)
-    graph_of(catalog)
     return catalog
 
 
@@ -128,9 +128,11 @@ def _indexes(catalog: CatalogSnapshot) -> dict[str, Any]:
         and isinstance(value := getattr(catalog, name), dict)
     }
     found["enums"] = catalog.codec_types.enums
-    if catalog.graph is not None:
-        found |= {"named": catalog.graph.named, "naming": catalog.graph.naming}
     return {name: {key: item for key, item in index.items() if item != ()} for name, index in found.items()}
+
+
+def _edges(graph: Graph) -> tuple[Any, Any]:
+    return graph.named, graph.naming
 
 
 @pytest.fixture(autouse=True)
@@ -149,16 +151,16 @@ STEPS = st.lists(
 )
 
 
-@given(STEPS, st.booleans())
+@given(STEPS, st.booleans(), st.sets(st.integers(0, 5)))
 def test_a_changed_snapshot_is_as_one_made_of_all_objects(
-    steps: list[dict[tuple[str, int], tuple[str, int] | None]], asked: bool
+    steps: list[dict[tuple[str, int], tuple[str, int] | None]], asked: bool, graphs: set[int]
 ) -> None:
     """Objects of all kinds come, change, go, and take each other's names."""
     versions = itertools.count(1)
     current = CatalogSnapshot({}, next(versions))
     if asked:
         _asked(current)
-    for step in steps:
+    for number_of_step, step in enumerate(steps):
         gone = [key_of(_made(kind, number, "a", 0)) for kind, number in step]
         taken = {
             (kind, name): (number, version)  # each name once
@@ -176,6 +178,10 @@ def test_a_changed_snapshot_is_as_one_made_of_all_objects(
         after = current.with_changes(puts, [key for key in gone if key not in kept], next(versions))
         assert _indexes(current) == before, "a snapshot that somebody has stays as it is"
         assert _indexes(_asked(after)) == _indexes(_asked(CatalogSnapshot(after.items, after.version)))
+        if number_of_step in graphs:  # those of the steps between are never asked for
+            before_it = _edges(graph_of(current))
+            assert _edges(graph_of(after)) == _edges(Graph.of(list(after.items.values()), indexes.at_once))
+            assert before_it == _edges(Graph.of(list(current.items.values()), indexes.at_once))
         if all(not isinstance(item, TypeDef) for item in (*puts, *map(current.items.get, gone))):
             assert after.codec_types.enums is current.codec_types.enums
         current = after
@@ -213,7 +219,6 @@ def test_who_names_an_object_is_known_of_fields_and_texts_as_they_are_now() -> N
     catalog = _asked(CatalogSnapshot({key_of(item): item for item in (table, view, function)}, 1))
 
     def users(catalog: CatalogSnapshot, oid: int) -> list[Stored]:
-        assert catalog.graph is not None, "it is carried"
         return naming(catalog, [oid])
 
     assert users(catalog, table.oid) == []
@@ -232,7 +237,14 @@ def test_a_change_costs_the_same_whatever_else_there_is() -> None:
     def cost(objects: int) -> dict[str, int]:
         items = [_made(kind, number, f"n{number}", 0) for kind in KINDS for number in range(objects)]
         catalog = _asked(CatalogSnapshot({key_of(item): item for item in items}, 1))
+        graph_of(catalog)
+        parent, first, *others = (
+            replace(_table(FIRST - 20 * n, f"p{n}", 0), partition_of=(FIRST - 20) * (n > 1))
+            for n in range(1, objects)
+        )
+        divided = _asked(CatalogSnapshot({key_of(item): item for item in (parent, first, *others)}, 1))
         found: dict[str, int] = {}
+        found["alter a partition"] = _steps(partial(divided.with_changes, [replace(first, version=7)], [], 2))
         for kind in KINDS:
             new, other = _made(kind, objects, "new", 0), _made(kind, 1, "n1", 1)
             found[f"create {kind}"] = _steps(partial(catalog.with_changes, [new], [], 2))
@@ -241,6 +253,13 @@ def test_a_change_costs_the_same_whatever_else_there_is() -> None:
         undo: dict[Any, Any] = {key_of(items[0]): items[0], key_of(items[-1]): None}
         found["another time"] = _steps(lambda: catalog.apart(undo, 5))
         found["who names it"] = _steps(lambda: naming(catalog, identities(items[0])))
+        changed = [_made("view", 1, "n1", version) for version in (1, 2, 3)]
+        later = itertools.accumulate(
+            changed, lambda one, view: one.with_changes([view], [], 6), initial=catalog
+        )
+        *_, last = later
+        found["what reads it"] = _steps(lambda: readers_of(catalog, {items[0].oid}).relations(catalog))
+        found["who names it after some changes"] = _steps(lambda: naming(last, identities(items[0])))
         return found
 
     few, many = cost(10), cost(100)
