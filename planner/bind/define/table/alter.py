@@ -594,11 +594,23 @@ def _add_constraint(
     if not parts.keys:
         raise not_supported(f"ADD {node.kind.upper()}", span=node.span)
     [key] = parts.keys
+    if key.using_index is None:
+        _check_added(key, relation, node.span)
+        check_key_columns(key, relation.columns, node.span)
     if key.primary and any(index.primary for index in relation.indexes):
         raise _second_primary(relation, node.span)
-    if key.using_index is None:
-        check_key_columns(key, relation.columns, node.span)
     return st.AddKey(key=key)
+
+
+def _check_added(key: st.KeySpec, relation: RelationDef, span: Span | None) -> None:
+    """Raise what PostgreSQL says of the columns of a key that a table gets before it looks for others: a primary key makes its own NOT NULL."""
+    for place, name in enumerate(key.columns):
+        if name in key.columns[:place]:
+            raise SqlError("42701", f'column "{name}" appears twice in {key.words} constraint', span=span)
+    names = {column.name for column in relation.live} | SYSTEM_COLUMNS.keys()
+    for name in key.columns if key.primary else ():
+        if name not in names:
+            raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
 
 
 # --- RENAME, SET SCHEMA, OWNER ------------------------------------------------------------------------

@@ -249,6 +249,8 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         else:
             constraints.append(element)
             add_constraint(context, parts, element)
+    if parts.second_primary is not None:
+        raise parts.second_primary
     check_columns(parts.columns)
     for key in parts.keys:
         if key.primary:

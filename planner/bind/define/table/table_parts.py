@@ -111,6 +111,9 @@ class TableParts:
     likes: list[int] = field(default_factory=list)  # relations, by oid
     commented: list[int] = field(default_factory=list)  # those INCLUDING COMMENTS
     has_primary: bool = False  # whether one is written: that of LIKE is looked at when the table is made
+    second_primary: SqlError | None = (
+        None  # of a new table, which is told behind what is wrong with its columns' types
+    )
     overridden: set[str] = field(default_factory=set)  # columns of a partition that were named
     schema: str | None = None  # of the table being created: it may refer to itself
     makes_sequences: bool = False  # by CREATE TABLE: defaults may draw from them
@@ -437,11 +440,14 @@ def _key(parts: TableParts, constraint: ast.Constraint, columns: Sequence[str]) 
     options = check_storage_options(constraint.options, "btree")
     primary = constraint.kind == "primary key"
     if primary and parts.has_primary:
-        raise SqlError(
+        error = SqlError(
             "42P16",
             f'multiple primary keys for table "{parts.table}" are not allowed',
             span=constraint.span,
         )
+        if parts.schema is None:
+            raise error
+        parts.second_primary = parts.second_primary or error
     parts.has_primary = parts.has_primary or primary
     return st.KeySpec(
         name=constraint.name or None,
