@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from engine.catalog.indexes import Pace
 from engine.catalog.references import named
 from engine.catalog.storage.stored import Stored, StoredKey, key_of
-from pgwire.give_way import paced, paced_iter
+from pgwire.give_way import openly, paced, paced_iter
 from pgwire.long.values import in_order
 from planner.catalog import FunctionDef, RelationDef, TypeDef
 
@@ -111,15 +111,14 @@ class Edges:
 
     def graph(self, items: Mapping[StoredKey, Stored]) -> Graph:
         """Return the graph of the snapshot, which has ``items``: some 30 microseconds an object or change, giving way."""
-        if self._graph is None:
-            self._keep(self._derived() or Graph.of(list(items.values()), paced))
         graph = self._graph
         if graph is None:
-            raise AssertionError("a graph is kept for good")
+            graph = openly(self._made, items)
+            self._graph, self._before, self._changes, self._since = graph, None, ((), ()), 0
         return graph
 
-    def _keep(self, graph: Graph) -> None:
-        self._graph, self._before, self._changes, self._since = graph, None, ((), ()), 0
+    def _made(self, items: Mapping[StoredKey, Stored]) -> Graph:
+        return self._derived() or Graph.of(list(items.values()), paced)
 
     def _derived(self) -> Graph | None:
         """Return the graph as the nearest snapshot before gives it; None: none has one."""

@@ -89,7 +89,7 @@ Groups: TypeAlias = Mapping[K, Mapping[int, N]]
 
 
 def grouped(
-    before: Groups[K, N], gone: Iterable[N], made: Iterable[N], key: Callable[[N], K | None]
+    before: Groups[K, N], gone: Iterable[N], made: Iterable[N], key: Callable[[N], K | None], pace: Pace
 ) -> dict[K, Mapping[int, N]]:
     """Return the objects that have a key in common; None: one has none. A thousand may go at once.
 
@@ -104,7 +104,7 @@ def grouped(
         if (found := key(item)) is not None:
             grown.setdefault(found, {})[item.oid] = item
     after = dict(before)
-    for found in {*lost, *grown}:
+    for found in pace([*{*lost, *grown}]):
         group, came = dict(after.get(found, ())), grown.get(found, {})
         for oid in lost.get(found, set()) - came.keys():
             group.pop(oid, None)

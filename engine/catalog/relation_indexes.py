@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from engine.catalog.indexes import Groups, grouped
+from engine.catalog.indexes import Groups, at_once, grouped
 from pgwire.give_way import paced_iter
 from planner.catalog import ConstraintDef, RelationDef
 from planner.catalog.relation_kinds import STORING
@@ -61,7 +61,7 @@ def with_partitions(
     before: Groups[int, RelationDef], gone: Iterable[RelationDef], made: Iterable[RelationDef]
 ) -> Groups[int, RelationDef]:
     """Return by partitioned table its partitions, oldest first."""
-    return grouped(before, gone, made, lambda item: item.partition_of or None)
+    return grouped(before, gone, made, lambda item: item.partition_of or None, at_once)
 
 
 def with_owned(
@@ -69,7 +69,11 @@ def with_owned(
 ) -> Groups[int, RelationDef]:
     """Return by table the sequences that its columns own, oldest first."""
     return grouped(
-        before, gone, made, lambda item: None if item.sequence is None else item.sequence.owner_table or None
+        before,
+        gone,
+        made,
+        lambda item: None if item.sequence is None else item.sequence.owner_table or None,
+        at_once,
     )
 
 

@@ -595,7 +595,7 @@ class CatalogSnapshot(FindsNamed):
                     forget_constructor(function.oid)
                 self._functions = by_oid(self._functions, before, after)
                 self._functions_by_name = grouped(
-                    self._functions_by_name, before, after, lambda function: function.name
+                    self._functions_by_name, before, after, lambda function: function.name, pace
                 )
             elif kind in NAMED:
                 self._turn_named(before, after)

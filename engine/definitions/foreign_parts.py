@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.catalog.graph import naming
+from engine.catalog.graph import relations_naming
 from engine.catalog.state import CatalogSnapshot
 from engine.session.catalog.foreign import foreign_of
 from engine.session.plans.plan import Replan
@@ -82,9 +82,4 @@ def with_options(session: Session, relation: RelationDef, action: st.SetForeignO
 def tables_below(catalog: CatalogSnapshot, asked: Sequence[ForeignDef]) -> list[RelationDef]:
     """Return the foreign tables that hang on objects: of servers, and of those of wrappers; the oldest first."""
     servers = with_dependents(catalog, asked).keys()
-    found = [
-        item
-        for item in naming(catalog, set(servers))
-        if isinstance(item, RelationDef) and item.server in servers
-    ]
-    return sorted(found, key=lambda item: item.oid)
+    return [table for table in relations_naming(catalog, set(servers)) if table.server in servers]

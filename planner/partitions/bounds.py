@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
-from pgwire.give_way import paced_sorted
+from pgwire.give_way import opening, paced, paced_sorted
 from planner.base.errors import SqlError
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
 from planner.conversion.ports import KEY_EXPR
@@ -187,7 +187,7 @@ class Divided:
         key = parent.divided_by
         order = sorted_partitions(parent, partitions)
         made = cls(parent, order, None, key, {p.oid: at for at, p in enumerate(order)}, [], [], {}, [])
-        for item in order:
+        for item in paced(order):
             bound = item.bound
             if bound is None:
                 raise AssertionError("a partition has no bound")
@@ -340,10 +340,11 @@ def leaves(parent: RelationDef, catalog: Catalog) -> list[RelationDef]:
     return found
 
 
+@opening
 def descendants(parent: RelationDef, catalog: Catalog) -> list[RelationDef]:
     """Return the partitions of a table at all levels, each before its own."""
     found: list[RelationDef] = []
-    for item in divided(parent, catalog).order if parent.kind == "p" else ():
+    for item in paced(divided(parent, catalog).order) if parent.kind == "p" else ():
         found.append(item)
         if item.kind == "p":
             found += descendants(item, catalog)

@@ -206,7 +206,7 @@ async def drop_defaults(
 ) -> RelationDef | None:
     """Drop the defaults of columns; those of ``current``, which is being changed, in what is returned."""
     tables: dict[int, RelationDef] = {}
-    for table, column in columns:
+    for table, column in spaced(columns):
         if current is not None and current.oid == table.oid:
             changed = current
         else:  # as it is now: a foreign key of it may have been dropped a moment ago
@@ -335,7 +335,7 @@ async def drop_relations(
     found += policy_dependencies(session, policies)
     going = {*inner, *(view.oid for view in dependents)}
     found += openly(links_to_relations, session, going)
-    found += [drawing_dependency(session, t, c, s) for s, t, c in drawing]
+    found += [drawing_dependency(session, t, c, s) for s, t, c in spaced(drawing)]
     namings = openly(Namings, session.catalog)
     typed = [
         gone

@@ -26,7 +26,7 @@ from engine.definitions.functions import drop_functions
 from engine.definitions.table.row_readers import readers_of
 from engine.definitions.types import drop_domain_checks
 from engine.session.session import Session
-from pgwire.give_way import give_way, openly
+from pgwire.give_way import give_way, openly, paced_iter
 from planner.base.errors import SqlError
 from planner.bind import bind_check
 from planner.bind.define.functions import rebase_body, rebase_default
@@ -116,7 +116,7 @@ def field_uses(
     found = FieldUses([], [], [], [])
     reads = readers_of(catalog, {table} if table else set()).reads
     broken: set[int] = set()  # views, those of who drops the column included
-    for relation in catalog.user_relations():
+    for relation in paced_iter(catalog.user_relations()):
         if relation.oid == table:
             found.parts.extend(_policies(relation, catalog, trial, breaks))
             continue

@@ -66,6 +66,7 @@ def links_to(session: Session, functions: Collection[int], roots: Collection[Any
     for oid in sorted(functions):
         give_way()
         for use in uses_of(session, {oid}, namings.relations_naming({oid})):
+            give_way()
             if use.kind == "view" or use.relation.oid in roots:
                 continue
             one = dependency(session, use, oid)

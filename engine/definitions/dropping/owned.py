@@ -6,7 +6,7 @@ DROP OWNED BY a              what a owns here is dropped; what a was granted her
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ from engine.definitions.foreign_parts import tables_below
 from engine.definitions.grant import revoked_by_user
 from engine.definitions.needs.needs import denied
 from engine.definitions.opclasses import drop_objects as drop_opclasses
-from engine.definitions.table.policies import without_role
+from engine.definitions.table.policies import without_roles
 from engine.definitions.table.statistics_parts import (
     drop_statistics_in,
     drop_statistics_owned,
@@ -95,13 +95,13 @@ _CLASSES: dict[type, int] = {
 
 
 @opening
-def _owned(session: Session, role: RoleDef) -> list[_Owned]:
-    """Return what a role owns in this database, and its databases."""
-    items = session.catalog.items.values()
-    return paced_sorted(
-        (item for item in paced_iter(items) if isinstance(item, _Owned) and item.owner == role.oid),
-        key=lambda i: i.oid,
-    )
+def _owned(session: Session, roles: Set[int]) -> dict[int, list[_Owned]]:
+    """Return by role what it owns in this database, and its databases, oldest first."""
+    found: dict[int, list[_Owned]] = {role: [] for role in roles}
+    for item in paced_iter(session.catalog.items.values()):
+        if isinstance(item, _Owned) and item.owner in roles:
+            found[item.owner].append(item)
+    return {role: paced_sorted(items, key=lambda i: i.oid) for role, items in found.items()}
 
 
 def _roles(session: Session, names: Sequence[str], verb: str, what: str) -> list[RoleDef]:
@@ -125,8 +125,9 @@ async def reassign(session: Session, plan: Plan, statement: st.ReassignOwned, pa
     roles = _roles(session, statement.roles, "reassign", "reassign ownership of")
     to = named_role(session, statement.to)
     changed: list[Stored] = []
+    everybodys = _owned(session, {role.oid for role in roles})
     for role in roles:
-        owned = [] if role.oid == to.oid else _owned(session, role)
+        owned = [] if role.oid == to.oid else everybodys[role.oid]
         owned = [item for item in spaced(owned) if not isinstance(item, MappingDef)]  # one is its role's own
         in_schemas = [one.schema_oid for _table, one in statistics_owned_by(session.catalog, role.oid)]
         _check_taken(session, owned, [] if role.oid == to.oid else in_schemas, to)
@@ -168,7 +169,8 @@ def _check_taken(session: Session, owned: Sequence[_Owned], statistics: Sequence
 async def drop_owned(session: Session, plan: Plan, statement: st.DropOwned, params: Params) -> Outcome:
     """DROP OWNED. Raises SqlError 42704, 42501, 2BP01 (what others have made of it, without CASCADE)."""
     roles = _roles(session, statement.roles, "drop", "drop")
-    owned = [item for role in roles for item in spaced(_owned(session, role))]
+    everybodys = _owned(session, {role.oid for role in roles})
+    owned = [item for role in roles for item in everybodys[role.oid]]
     if any(isinstance(item, SourceDef) for item in spaced(owned)):
         raise not_supported("DROP OWNED BY a role that owns sources", hint="Use DROP SOURCE.")
     _check_dependents(session, owned, {role.oid for role in roles}, cascade=statement.cascade)
@@ -176,8 +178,7 @@ async def drop_owned(session: Session, plan: Plan, statement: st.DropOwned, para
     await drop_statistics_owned(session, {role.oid for role in roles})
     await large_objects.drop_owned(session, {role.oid for role in roles})
     await _revoke(session, {role.oid for role in roles})
-    for role in roles:
-        await without_role(session, role.oid)
+    await without_roles(session, {role.oid for role in roles})
     return Command(plan.bound.tag)
 
 

@@ -14,7 +14,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.session.catalog.foreign import no_reader
 from engine.session.plans.plan import Plan
 from engine.session.transaction.block_state import BLOCK
-from pgwire.give_way import openly, paced_iter
+from pgwire.give_way import paced_iter
 from planner import statements as st
 from planner.catalog import RelationDef
 from planner.partitions.bounds import descendants
@@ -31,7 +31,7 @@ def refuse_foreign_rows(session: Session, plan: Plan) -> None:
     catalog = session.catalog
     statement: Any = plan.bound.statement
     if isinstance(statement, st.Truncate):
-        below = [table for oid in statement.tables for table in openly(_with_partitions, catalog, oid)]
+        below = [table for oid in statement.tables for table in _with_partitions(catalog, oid)]
         _refuse(catalog, (table.oid for table in below))
     elif isinstance(statement, st.Maintenance):
         if statement.what == "analyze":  # VACUUM passes by

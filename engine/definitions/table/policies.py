@@ -11,7 +11,7 @@ transactions that have written the table. What its expressions read it depends o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -190,15 +190,15 @@ async def rebase_policies(session: Session, before: CatalogSnapshot, readers: Re
         await session.view.change(changed)
 
 
-async def without_role(session: Session, role: int) -> None:
-    """Take a role out of all policies (DROP OWNED); a policy that is about nobody else goes."""
-    for table in list(session.catalog.user_relations()):
-        if not any(role in policy.roles for policy in table.policies):
+async def without_roles(session: Session, roles: Set[int]) -> None:
+    """Take roles out of all policies (DROP OWNED); a policy that is about nobody else goes."""
+    for table in list(spaced(session.catalog.user_relations())):
+        if all(roles.isdisjoint(policy.roles) for policy in table.policies):
             continue
         kept = [
             replace(policy, roles=left)
             for policy in table.policies
-            if (left := tuple(oid for oid in policy.roles if oid != role))
+            if (left := tuple(oid for oid in policy.roles if oid not in roles))
         ]
         gone = {policy.oid for policy in table.policies} - {policy.oid for policy in kept}
         await _store(session, table, kept)

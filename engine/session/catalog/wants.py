@@ -218,7 +218,7 @@ class Wants:
                 self.relation(table.oid)
         if cascade:
             self.referring(relation.oid)
-            for table in relations_naming(self._catalog, gone):
+            for table in paced_iter(relations_naming(self._catalog, gone)):
                 texts = " ".join(column.default_sql or "" for column in table.live)
                 if not set(gone).isdisjoint(relations_in_text(texts)):
                     self.relation(table.oid)
