@@ -29,6 +29,7 @@ from txn.persist.location import Offload, in_thread
 from txn.persist.parts.merge_job import Merger
 from txn.transaction.coordinator import Coordinator, TxnOptions
 from txn.transaction.index_build import Elsewhere, IndexBuild
+from txn.transaction.ports import Running
 from txn.transaction.reads import one_row
 from txn.transaction.transaction import StoreTransaction
 from txn.transaction.view import View
@@ -338,7 +339,7 @@ class ShardStore:
         return True
 
     @property
-    def running(self) -> Mapping[TxnId, StoreTransaction]:
+    def running(self) -> Mapping[TxnId, Running]:
         """The transactions that have not ended, by id, oldest first; one that commits is among them until its callbacks have run."""
         return MappingProxyType(self.core.active)
 

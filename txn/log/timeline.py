@@ -17,12 +17,12 @@ All timelines follow the one wall clock (A11), each through its own oracle; noth
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from txn.base.time import MAX_TIMESTAMP
 from txn.base.types import ShardId, Timestamp
-from txn.log.holds import HoldRegistry, Serials
+from txn.log.holds import Hold, HoldRegistry, Serials
 
 if TYPE_CHECKING:
     from txn.log.oracle import DurableOracle
@@ -165,6 +165,25 @@ class Timelines:
             found.retired = True
             self.left.append(found)
         return found
+
+    def hold_others(
+        self, own: Timeline, at: Timestamp | None, points: Mapping[str, Timestamp] | None
+    ) -> dict[Timeline, Hold]:
+        """Hold in every timeline but ``own`` the state of this moment, or of ``at``, as far as it is readable.
+
+        ``points``: what to read at instead, by timeline; those that are not among them are not held.
+        """
+        held: dict[Timeline, Hold] = {}
+        for timeline in self:
+            if timeline is not own and (points is None or timeline.name in points):
+                ts = timeline.read_ts()
+                if points is not None:
+                    ts = points[timeline.name]
+                elif at is not None and at < ts:
+                    ts = at
+                if ts >= timeline.since:
+                    held[timeline] = timeline.holds.acquire(ts)
+        return held
 
     def oldest_serial(self) -> int:
         """Return the serial of the oldest hold in any timeline, or one above the newest ever taken."""

@@ -13,13 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from txn.base.slices import Slice
 from txn.base.types import Row
-
-if TYPE_CHECKING:
-    from txn.mvcc.keys import KeyMaker
 
 AT_ONCE: Final = 128
 """Keys that are made or entered between two looks at the clock."""
@@ -90,11 +87,19 @@ class LongValues:
         self.known.pop(id(row[self.position]), None)
 
 
+class Maker(Protocol):
+    """What makes the keys of an index (``txn.mvcc.keys``), as far as it matters here."""
+
+    @property
+    def long(self) -> LongValues | None:
+        """What makes those of long values; None unless the index is inverted."""
+
+
 class Made(Protocol):
     """An index, or what writing needs of one."""
 
     @property
-    def make(self) -> KeyMaker:
+    def make(self) -> Maker:
         """What makes its keys."""
 
 

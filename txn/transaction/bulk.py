@@ -39,7 +39,7 @@ from txn.values.columns import table_schema
 from txn.values.exact import concatenated, table_of
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
 
 PART_ROWS: Final = 1 << 20
 Columns: TypeAlias = frozenset[int] | None
@@ -47,7 +47,7 @@ CHUNK_ROWS: Final = 1000
 OWN_BYTES: Final = 16  # per row: its id and its begin
 
 
-def let_go(txn: StoreTransaction, shard: ShardId) -> None:
+def let_go(txn: TransactionState, shard: ShardId) -> None:
     """Give up IX on a table that is about to be locked X, where that has protected nothing yet.
 
     Two loads that both hold it, as COPY does while it gathers its first rows, would wait for each other. The caller
@@ -63,7 +63,7 @@ def let_go(txn: StoreTransaction, shard: ShardId) -> None:
 
 
 async def unless_locked(
-    txn: StoreTransaction, shard: ShardId, change: Callable[[View], Awaitable[int]]
+    txn: TransactionState, shard: ShardId, change: Callable[[View], Awaitable[int]]
 ) -> int | None:
     """Do it under X on the table, or return None where somebody else has a lock on it.
 
@@ -80,7 +80,7 @@ async def unless_locked(
         txn.life.busy -= 1
 
 
-async def under_lock(txn: StoreTransaction, shard: ShardId, load: Callable[[View], Awaitable[int]]) -> int:
+async def under_lock(txn: TransactionState, shard: ShardId, load: Callable[[View], Awaitable[int]]) -> int:
     """Lock the table for a load, and do it."""
     spec = txn.view(shard).spec
     let_go(txn, shard)
@@ -97,7 +97,7 @@ async def under_lock(txn: StoreTransaction, shard: ShardId, load: Callable[[View
 
 
 async def insert(
-    txn: StoreTransaction, view: View, batches: AsyncIterator[Any], changed: Columns = None
+    txn: TransactionState, view: View, batches: AsyncIterator[Any], changed: Columns = None
 ) -> int:
     """Write batches to parts of the transaction; returns the number of rows. The caller holds table X.
 
@@ -121,7 +121,7 @@ async def insert(
     return total
 
 
-async def rewrite(txn: StoreTransaction, view: View, spec: ShardSpec, batches: AsyncIterator[Any]) -> int:
+async def rewrite(txn: TransactionState, view: View, spec: ShardSpec, batches: AsyncIterator[Any]) -> int:
     """Write batches to parts that take the place of all rows, with another schema; returns the number of rows. The caller holds table X.
 
     What reads the table while ``batches`` are made finds the old rows, under the old schema. Raises as ``insert``.
@@ -146,7 +146,7 @@ async def rewrite(txn: StoreTransaction, view: View, spec: ShardSpec, batches: A
 
 
 async def _write(
-    txn: StoreTransaction,
+    txn: TransactionState,
     shard: ShardId,
     generation: Generation,
     batches: AsyncIterator[Any],
@@ -199,7 +199,7 @@ def _assemble(schema: Any, gathered: list[tuple[int, Any]]) -> list[Any]:
 
 
 async def insert_parts(
-    txn: StoreTransaction,
+    txn: TransactionState,
     view: View,
     write: Callable[[PartJob], Awaitable[Sequence[WrittenPart]]],
     changed: Columns = None,
@@ -237,7 +237,7 @@ async def insert_parts(
     return sum(part.ref.rows for part in written)
 
 
-async def _adopt_all(txn: StoreTransaction, view: View, left: deque[PartRef], changed: Columns) -> None:
+async def _adopt_all(txn: TransactionState, view: View, left: deque[PartRef], changed: Columns) -> None:
     """Adopt written parts, each taken out of ``left`` as soon as the transaction has it, and check their rows. Raises DuplicateKey."""
     new_parts: list[PartState] = []
     while left:
@@ -245,7 +245,7 @@ async def _adopt_all(txn: StoreTransaction, view: View, left: deque[PartRef], ch
     await check_new(txn, view, new_parts, changed)
 
 
-async def adopt(txn: StoreTransaction, view: View, ref: PartRef) -> PartState:
+async def adopt(txn: TransactionState, view: View, ref: PartRef) -> PartState:
     """Make a part that is written the transaction's own, for its later statements and its commit."""
     own = txn.own_writes(view)
     try:
@@ -274,7 +274,7 @@ def _count_up(first: int, count: int) -> Any:
 
 
 async def replace(
-    txn: StoreTransaction, view: View, changes: AsyncIterator[tuple[Iterable[int], Any]], changed: Columns
+    txn: TransactionState, view: View, changes: AsyncIterator[tuple[Iterable[int], Any]], changed: Columns
 ) -> int:
     """End rows and write what replaces them, under new ids, to parts. The caller holds table X. As ``insert``."""
 
@@ -290,7 +290,7 @@ async def replace(
 
 
 async def check_new(
-    txn: StoreTransaction, view: View, new_parts: Sequence[PartState], changed: Columns
+    txn: TransactionState, view: View, new_parts: Sequence[PartState], changed: Columns
 ) -> None:
     """Raise DuplicateKey if a unique index would hold a key twice."""
     for definition in view.spec.indexes:
@@ -301,7 +301,7 @@ async def check_new(
 
 
 async def _check(
-    txn: StoreTransaction, view: View, definition: ShardIndex, new_parts: tuple[PartState, ...]
+    txn: TransactionState, view: View, definition: ShardIndex, new_parts: tuple[PartState, ...]
 ) -> None:
     # Parts and hot rows of one tick: a flush beside the load moves rows from these to those.
     old_parts = tuple(part for part in view.parts(INFINITY) if part not in new_parts)

@@ -31,18 +31,19 @@ from txn.mvcc.generation import StoreCorrupted
 from txn.mvcc.own_ends import Ended
 from txn.mvcc.parts import Hiding, PartState
 from txn.mvcc.version import INFINITY
+from txn.transaction import writes
 from txn.transaction.journal import note, undo_load
 from txn.transaction.view import View
 from txn.values.columns import int64_array
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
 
 UPKEEP_POLL_S: Final = 0.005
 REST_ROWS: Final = 20_000  # row by row: so many at once
 
 
-async def end_rows(txn: StoreTransaction, view: View, row_ids: Any) -> int:
+async def end_rows(txn: TransactionState, view: View, row_ids: Any) -> int:
     """End rows of a shard; returns how many were there. The caller holds table X.
 
     ``row_ids``: ``array('q')``, or an Arrow int64 array without NULLs. Each counts once.
@@ -71,7 +72,7 @@ async def end_rows(txn: StoreTransaction, view: View, row_ids: Any) -> int:
         count = sum(part.rows for part in ended.values())
         for start in range(0, len(rest), REST_ROWS):
             some: list[RowId] = rest.slice(start, REST_ROWS).to_pylist()
-            found = txn.delete(view.shard, some)
+            found = txn.run(writes.delete(txn, view.shard, some))
             count += sum(await found if isinstance(found, Awaitable) else found)
     except BaseException as error:
         await undo_load(txn, mark, error)

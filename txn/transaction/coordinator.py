@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from txn.log.durable import DurableLog
     from txn.persist.parts.merge_job import Merger
     from txn.persist.parts.part import Part
-    from txn.transaction.index_build import IndexBuild
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.ports import Build, Running
 
 VACUUM_DELAY_S: Final = 0.02
 VACUUM_IDLE_S: Final = 0.25  # while holds or retention keep everything
@@ -147,8 +146,8 @@ class Coordinator:
         self.read_ts: Callable[[], Timestamp] = default.read_ts
         self.holds = default.holds
         self.feed = default.feed
-        self.committing: dict[TxnId, StoreTransaction] = {}
-        self.active: dict[TxnId, StoreTransaction] = {}
+        self.committing: dict[TxnId, Running] = {}
+        self.active: dict[TxnId, Running] = {}
         self._history_limit = HistoryLimit(options.hot_bytes // 2)
         self.start_holds: list[Hold] = []  # keep all that recovery found, in each timeline; see TxnOptions
         self.on_taken_away: Callable[[Hold], None] = lambda _hold: None
@@ -160,7 +159,7 @@ class Coordinator:
         self.doomed_parts: dict[str, int] = {}
         self.on_changed: Callable[[Generation], None] = lambda _generation: None
         self.on_grown: Callable[[int], None] = lambda _bytes: None
-        self.builds: dict[IndexId, IndexBuild] = {}
+        self.builds: dict[IndexId, Build] = {}
         self._next_txn_id = first_txn_id
         self._new_parts: dict[str, PartState] = {}
         self.watches: dict[ShardId, dict[ScanWatch, None]] = {}

@@ -20,10 +20,10 @@ from txn.transaction import entering, journal, writes
 from txn.transaction.lifetime import ACTIVE, COMMITTING, ENDED
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
 
 
-def commit(txn: StoreTransaction) -> Timestamp | Awaitable[Timestamp]:
+def commit(txn: TransactionState) -> Timestamp | Awaitable[Timestamp]:
     """Commit; see ``txn.api``."""
     txn.life.check_idle()
     if txn.owner.doomed is not None:
@@ -37,7 +37,7 @@ def commit(txn: StoreTransaction) -> Timestamp | Awaitable[Timestamp]:
     return _submit(txn)
 
 
-async def _commit_slowly(txn: StoreTransaction) -> Timestamp:
+async def _commit_slowly(txn: TransactionState) -> Timestamp:
     """Commit a large write set, made in slices."""
     try:
         for own in txn.own.values():
@@ -53,7 +53,7 @@ async def _commit_slowly(txn: StoreTransaction) -> Timestamp:
     return submitted if isinstance(submitted, int) else await submitted
 
 
-def _submit(txn: StoreTransaction) -> Timestamp | Awaitable[Timestamp]:
+def _submit(txn: TransactionState) -> Timestamp | Awaitable[Timestamp]:
     changes = writes.write_set(txn)
     core = txn.core
     try:
@@ -84,7 +84,7 @@ def _submit(txn: StoreTransaction) -> Timestamp | Awaitable[Timestamp]:
     return future
 
 
-async def _commit_nothing(txn: StoreTransaction) -> Timestamp:
+async def _commit_nothing(txn: TransactionState) -> Timestamp:
     """Commit when what it read is readable by all, if what it scanned is still so then.
 
     It may have met rows of a large commit under way that its scans, of what was readable, have not shown.
@@ -101,7 +101,7 @@ async def _commit_nothing(txn: StoreTransaction) -> Timestamp:
     return _end_reading(txn)
 
 
-def _end_reading(txn: StoreTransaction) -> Timestamp:
+def _end_reading(txn: TransactionState) -> Timestamp:
     """End a transaction without writes. What it read under locks is the state of now."""
     ts = txn.timeline.read_ts() if txn.writing else txn.read_ts
     _finish(txn)
@@ -110,7 +110,7 @@ def _end_reading(txn: StoreTransaction) -> Timestamp:
     return ts
 
 
-def withdraw(txn: StoreTransaction) -> bool:
+def withdraw(txn: TransactionState) -> bool:
     """Take a commit back; see ``txn.api``."""
     if txn.life.state is not COMMITTING:
         return False
@@ -120,14 +120,14 @@ def withdraw(txn: StoreTransaction) -> bool:
     return True
 
 
-def settled(txn: StoreTransaction, ts: Timestamp) -> None:
+def settled(txn: TransactionState, ts: Timestamp) -> None:
     """The commit is readable."""
     for callback in txn.callbacks:
         callback(ts)
     _finish(txn)
 
 
-def _refused(txn: StoreTransaction) -> None:
+def _refused(txn: TransactionState) -> None:
     """The committer gives up on it: nothing was applied (called just before the commit's future fails)."""
     if txn.life.state is COMMITTING:
         txn.core.committing.pop(txn.id, None)
@@ -135,14 +135,14 @@ def _refused(txn: StoreTransaction) -> None:
         rollback(txn)
 
 
-def rollback(txn: StoreTransaction) -> None:
+def rollback(txn: TransactionState) -> None:
     """Roll back; see ``txn.api``. While a commit is under way it has no effect: the commit decides."""
     if txn.life.state is ACTIVE:
         journal.undo_all(txn)
         _finish(txn)
 
 
-def _finish(txn: StoreTransaction) -> None:
+def _finish(txn: TransactionState) -> None:
     txn.life.state = ENDED
     core = txn.core
     if txn.owner is not NOBODY:  # even if it only reads by now: it may hold locks of a write that failed
@@ -170,7 +170,7 @@ def _finish(txn: StoreTransaction) -> None:
     _tell(txn)
 
 
-def _tell(txn: StoreTransaction) -> None:
+def _tell(txn: TransactionState) -> None:
     for callback in txn.at_end:
         callback()
     txn.at_end.clear()

@@ -10,39 +10,18 @@ at which it began, or, once it writes, of now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from txn.base.types import Timestamp
 from txn.locks.entry import NOBODY
-from txn.log.holds import Hold
-from txn.log.timeline import Timeline
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
+
+T = TypeVar("T", bound="TransactionState")
 
 
-def hold_others(
-    txn: StoreTransaction, at: Timestamp | None, points: Mapping[str, Timestamp] | None
-) -> dict[Timeline, Hold]:
-    """Hold in every other timeline the state of this moment, or of ``at``, as far as it is readable.
-
-    ``points``: what to read at instead, by timeline; those that are not among them are not held.
-    """
-    held: dict[Timeline, Hold] = {}
-    for timeline in txn.core.timelines:
-        if timeline is not txn.timeline and (points is None or timeline.name in points):
-            ts = timeline.read_ts()
-            if points is not None:
-                ts = points[timeline.name]
-            elif at is not None and at < ts:
-                ts = at
-            if ts >= timeline.since:
-                held[timeline] = timeline.holds.acquire(ts)
-    return held
-
-
-def enter(txn: StoreTransaction, name: str) -> str | None:
+def enter(txn: TransactionState, name: str) -> str | None:
     """Enter a timeline; see ``txn.api``. KeyError if there is none of this name."""
     if txn.timeline.name == name:
         leave_others(txn)
@@ -61,7 +40,7 @@ def enter(txn: StoreTransaction, name: str) -> str | None:
     return None
 
 
-def split(txn: StoreTransaction) -> dict[str, StoreTransaction] | None:
+def split(txn: T) -> dict[str, T] | None:
     """Return a transaction for each timeline; see ``txn.api``."""
     if txn.owner is not NOBODY or not txn.others:
         return None
@@ -72,19 +51,19 @@ def split(txn: StoreTransaction) -> dict[str, StoreTransaction] | None:
     return found
 
 
-def leave_others(txn: StoreTransaction) -> None:
+def leave_others(txn: TransactionState) -> None:
     """Stay in the timeline where it is, for good."""
     release_others(txn)
     txn.others = None
 
 
-def release_others(txn: StoreTransaction) -> None:
+def release_others(txn: TransactionState) -> None:
     """Give the holds up that are for timelines it has not entered."""
     for hold in (txn.others or {}).values():
         hold.release()
 
 
-def read_points(txn: StoreTransaction) -> dict[str, Timestamp]:
+def read_points(txn: TransactionState) -> dict[str, Timestamp]:
     """Return what it reads at, by timeline, in all that it is in or may enter."""
     points = {txn.timeline.name: txn.timeline.read_ts() if txn.writing else txn.read_ts}
     for timeline, hold in (txn.others or {}).items():

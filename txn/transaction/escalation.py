@@ -19,12 +19,12 @@ from txn.locks.mode import IS, SUPREMUM, S, X
 from txn.transaction.view import Steps
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
 
 PATIENCE: Final = 8
 
 
-def escalate(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
+def escalate(txn: TransactionState, shard: ShardId) -> Steps[None]:
     """Lock ``shard`` as a whole if the transaction has too many locks in it. Called past ``escalate_at`` locks in all."""
     owner, locks, bound = txn.owner, txn.core.locks, txn.core.options.table_locks
     reads = changes = 0

@@ -1,38 +1,26 @@
 """Taking back what a transaction has done: a savepoint, a statement that failed, all of it.
 
-``StoreTransaction.journal`` has an entry for each thing done, latest last: an intent to take back, as (own writes, row id), or a function
-to call (``note``; ``StoreTransaction.calls`` has their places). A place in it is a *mark*: how long it was then. Of things that come by the hundred thousand a function is an ``OneOfMany``, whose kind knows
+``TransactionState.journal`` has an entry for each thing done, latest last: an intent to take back, as (own writes, row id), or a function
+to call (``note``; ``TransactionState.calls`` has their places). A place in it is a *mark*: how long it was then. Of things that come by the hundred thousand a function is an ``OneOfMany``, whose kind knows
 how to take all of them back at once when the transaction ends.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from txn.base.slices import Slice
-from txn.base.types import RowId
 from txn.transaction.lifetime import ACTIVE
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
     from txn.transaction.view import Steps
 
 UNDO_ROWS: Final = 2000  # taken back in one turn of the loop, at most
 AT_ONCE: Final = 64  # taken back without a look at the clock
-
-
-class Intents(Protocol):
-    """What entries of intents name: own writes, or what stands in their place once they are spilled (``txn.transaction.spill``)."""
-
-    @property
-    def rows(self) -> Mapping[RowId, Any]:
-        """The newest intent of each row."""
-
-    def pop(self, row_id: RowId) -> None:
-        """Take the row's newest intent back."""
 
 
 class Many(Protocol):
@@ -59,7 +47,7 @@ class OneOfMany:
         self.kind.undo(self.what)
 
 
-def note(txn: StoreTransaction, undo: Callable[[], object]) -> None:
+def note(txn: TransactionState, undo: Callable[[], object]) -> None:
     """Note how to take back what has been done and is no intent."""
     if txn.calls is None:
         txn.calls = []
@@ -67,13 +55,13 @@ def note(txn: StoreTransaction, undo: Callable[[], object]) -> None:
     txn.journal.append(undo)
 
 
-def undo_to(txn: StoreTransaction, mark: int) -> None:
+def undo_to(txn: TransactionState, mark: int) -> None:
     """Undo everything the journal holds beyond ``mark``, latest first."""
     while len(txn.journal) > mark:
         _undo_one(txn)
 
 
-def _undo_one(txn: StoreTransaction) -> None:
+def _undo_one(txn: TransactionState) -> None:
     entry = txn.journal.pop()
     if isinstance(entry, tuple):
         own, row_id = entry
@@ -85,7 +73,7 @@ def _undo_one(txn: StoreTransaction) -> None:
         entry()
 
 
-def _undo_some(txn: StoreTransaction, mark: int) -> Iterator[None]:
+def _undo_some(txn: TransactionState, mark: int) -> Iterator[None]:
     """Undo much, a slice between two yields."""
     pause = Slice(UNDO_ROWS)
     while len(txn.journal) > mark:
@@ -94,7 +82,7 @@ def _undo_some(txn: StoreTransaction, mark: int) -> Iterator[None]:
             yield
 
 
-async def undo_slowly(txn: StoreTransaction, mark: int) -> None:
+async def undo_slowly(txn: TransactionState, mark: int) -> None:
     """Undo much, a slice per turn of the loop; who gives up in between finds what is left in the journal."""
     txn.life.busy += 1
     try:
@@ -106,7 +94,7 @@ async def undo_slowly(txn: StoreTransaction, mark: int) -> None:
         txn.life.busy -= 1
 
 
-def undo_failed(txn: StoreTransaction, mark: int, error: BaseException) -> Steps[None]:
+def undo_failed(txn: TransactionState, mark: int, error: BaseException) -> Steps[None]:
     """Undo what an operation had done before ``error``, in steps where that is much; whoever is impatient meanwhile gets the rest at once.
 
     Nobody sees half of it: intents are their transaction's alone, whose next operation waits for this one.
@@ -119,14 +107,14 @@ def undo_failed(txn: StoreTransaction, mark: int, error: BaseException) -> Steps
         undo_to(txn, mark)
 
 
-async def undo_load(txn: StoreTransaction, mark: int, error: BaseException) -> None:
+async def undo_load(txn: TransactionState, mark: int, error: BaseException) -> None:
     """As ``undo_failed``, for what is a coroutine itself."""
     with closing(undo_failed(txn, mark, error)) as steps:
         for waiting in steps:
             await waiting
 
 
-def undo_all(txn: StoreTransaction) -> None:
+def undo_all(txn: TransactionState) -> None:
     """Undo everything, of a transaction that ends: many intents go with what holds them (``txn.transaction.ending``), and are not looked at."""
     if len(txn.journal) <= AT_ONCE:
         undo_to(txn, 0)

@@ -22,10 +22,10 @@ from txn.transaction.promotion import check_schemas
 from txn.transaction.view import IndexView, Steps, View
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
 
 
-def begin_write(txn: StoreTransaction, modes: dict[ShardId, int]) -> bool:
+def begin_write(txn: TransactionState, modes: dict[ShardId, int]) -> bool:
     """Do what ``promotion.begin_write`` does for a transaction that has read nothing; False: that has to do it.
 
     Raises SchemaChanged, and Deadlock for a victim.
@@ -43,7 +43,7 @@ def begin_write(txn: StoreTransaction, modes: dict[ShardId, int]) -> bool:
     return True
 
 
-def insert(txn: StoreTransaction, shard: ShardId, row: Row, first: Sequence[IndexId] = ()) -> RowId | None:
+def insert(txn: TransactionState, shard: ShardId, row: Row, first: Sequence[IndexId] = ()) -> RowId | None:
     """Stage a new row and return its id; None: ``writes.insert`` has to, or there may be another with one of its keys.
 
     ``first``: unique indexes whose keys are looked up before the others are locked. Raises Deadlock for a victim.
@@ -72,7 +72,7 @@ def insert(txn: StoreTransaction, shard: ShardId, row: Row, first: Sequence[Inde
     return row_id
 
 
-def _enter(txn: StoreTransaction, view: View, index: IndexView, row: Row) -> bool:
+def _enter(txn: TransactionState, view: View, index: IndexView, row: Row) -> bool:
     """Lock the key that ``row`` has in an index; False: it is not free, or a row may have it that must not."""
     if index.inverted:
         return False  # any number of keys, which are not made twice
@@ -96,7 +96,7 @@ def _enter(txn: StoreTransaction, view: View, index: IndexView, row: Row) -> boo
 
 
 def insert_unless(
-    txn: StoreTransaction, shard: ShardId, row: Row, indexes: Sequence[IndexId]
+    txn: TransactionState, shard: ShardId, row: Row, indexes: Sequence[IndexId]
 ) -> Steps[RowId | StoredRow]:
     """Stage a new row and return its id, or return, locked X, a row that has one of its keys in ``indexes``."""
     found = yield from writes.find_conflicts(txn, shard, row, indexes)

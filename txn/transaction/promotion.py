@@ -22,15 +22,14 @@ from txn.locks.mode import S
 from txn.transaction import entering
 from txn.transaction.lifetime import ACTIVE
 from txn.transaction.next_key import lock_range
-from txn.transaction.scans import unlocked_scans
 from txn.transaction.view import Steps, View
 
 if TYPE_CHECKING:
     from txn.transaction.read_set import ReadSet
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
 
 
-def begin_write(txn: StoreTransaction, modes: dict[ShardId, int]) -> Steps[None]:
+def begin_write(txn: TransactionState, modes: dict[ShardId, int]) -> Steps[None]:
     """Lock tables for a writing statement; promote the transaction if this is its first.
 
     Raises WriteConflict, SchemaChanged, ReadOnlyTransaction, and what waiting for locks raises.
@@ -62,7 +61,7 @@ def begin_write(txn: StoreTransaction, modes: dict[ShardId, int]) -> Steps[None]
     _turn(txn, reads)
 
 
-def is_current(txn: StoreTransaction) -> bool:
+def is_current(txn: TransactionState) -> bool:
     """Tell whether all that was read is still so; False also where only files could tell. In one tick, without locks.
 
     What is compared is the latest state, which is never behind ``read_ts()``: unchanged there, unchanged at any
@@ -83,19 +82,19 @@ def is_current(txn: StoreTransaction) -> bool:
     return True
 
 
-def _turn(txn: StoreTransaction, reads: ReadSet | None) -> None:
+def _turn(txn: TransactionState, reads: ReadSet | None) -> None:
     """Write from this tick on; what was read is current."""
     txn.writing = True
     if reads is not None:
         for shard, predicates in reads.scans.items():
-            watched = unlocked_scans(txn, shard)
+            watched = txn.unlocked_scans(shard)
             if watched is not None:
                 watched.keep(shard, predicates)
         txn.reads_so_far = None
     txn.views.clear()
 
 
-def _lock_ranges(txn: StoreTransaction, reads: ReadSet) -> Steps[None]:
+def _lock_ranges(txn: TransactionState, reads: ReadSet) -> Steps[None]:
     """Lock the ranges that were read, as they are now; their tables are locked IS at least."""
     for shard, index, wanted, reverse, limit, _found in reads.ranges:
         if txn.owner.held[shard] >= S:
@@ -108,7 +107,7 @@ def _lock_ranges(txn: StoreTransaction, reads: ReadSet) -> Steps[None]:
             yield from txn.lock(shard, S)
 
 
-def check_schemas(txn: StoreTransaction) -> None:
+def check_schemas(txn: TransactionState) -> None:
     """Raise SchemaChanged unless every schema used so far is still the current one (D77)."""
     for shard, view in txn.views.items():
         if shard in txn.schema_states:
@@ -118,7 +117,7 @@ def check_schemas(txn: StoreTransaction) -> None:
             raise SchemaChanged(shard)
 
 
-def renew(txn: StoreTransaction, *, after_reads: bool) -> bool:
+def renew(txn: TransactionState, *, after_reads: bool) -> bool:
     """Read from now on at the newest timestamp, where nothing that was read says otherwise; see ``txn.api``."""
     if txn.read_only or txn.writing or txn.life.busy or txn.life.state is not ACTIVE:
         return False
@@ -131,5 +130,5 @@ def renew(txn: StoreTransaction, *, after_reads: bool) -> bool:
     txn.read_ts = txn.hold.ts
     if txn.others:
         entering.release_others(txn)
-        txn.others = entering.hold_others(txn, None, None)
+        txn.others = txn.core.timelines.hold_others(txn.timeline, None, None)
     return True

@@ -24,7 +24,6 @@ from txn.mvcc.generation import Generation
 from txn.mvcc.keys import IndexKey, each
 from txn.mvcc.many_keys import NOT_JUDGED, Judged
 from txn.mvcc.version import INFINITY
-from txn.transaction.next_key import MAX_RANGE_KEYS, traverse
 from txn.transaction.scan_watch import (
     Images,
     Predicate,
@@ -34,6 +33,7 @@ from txn.transaction.scan_watch import (
     load_changed,
     noted,
 )
+from txn.transaction.traversal import MAX_RANGE_KEYS, traverse
 
 if TYPE_CHECKING:
     from txn.transaction.coordinator import Coordinator

@@ -22,13 +22,13 @@ from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY, Version
 from txn.transaction.escalation import escalate
 from txn.transaction.looked_up import is_long, looked_up
-from txn.transaction.next_key import Found, lock_range
+from txn.transaction.next_key import lock_range
 from txn.transaction.scan_watch import Predicate
-from txn.transaction.scans import unlocked_scans
+from txn.transaction.traversal import Found
 from txn.transaction.view import Steps, View, make_ready
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
 
 CHUNK_POSITIONS: Final = 4096
 """Sidecar entries visited between two turns of the event loop."""
@@ -50,7 +50,7 @@ def one_row(view: View, index_id: IndexId, key: Key, ts: int) -> StoredRow | Non
     return None if view.own is not None else _one_committed(view, index_id, key, ts)
 
 
-def one_latest(txn: StoreTransaction, view: View, index_id: IndexId, key: Key) -> StoredRow | None:
+def one_latest(txn: TransactionState, view: View, index_id: IndexId, key: Key) -> StoredRow | None:
     """The same for a writing transaction, at the latest state, with own intents if they are few.
 
     Under a unique key that is checked with every statement: whichever own row a read sees under it is the only one.
@@ -120,12 +120,12 @@ def _one_cold(view: View, index_id: IndexId, key: Key, ts: int) -> StoredRow | N
 
 
 def start_scan(
-    txn: StoreTransaction, shard: ShardId, for_update: bool | RowLock, predicate: Predicate | None
+    txn: TransactionState, shard: ShardId, for_update: bool | RowLock, predicate: Predicate | None
 ) -> Steps[None]:
     """Remember a scan, or watch what it reads from this tick on (``txn.transaction.scan_watch``)."""
     if txn.writing:
         yield from txn.lock(shard, IX if for_update else IS)
-        scans = unlocked_scans(txn, shard)
+        scans = txn.unlocked_scans(shard)
         if scans is not None:
             scans.add(shard, predicate)
         txn.check_scans()
@@ -141,7 +141,7 @@ def row_mode(for_update: bool | RowLock) -> int:
 
 
 def lookup(
-    txn: StoreTransaction, shard: ShardId, index: IndexId, keys: Sequence[Key], for_update: bool | RowLock
+    txn: TransactionState, shard: ShardId, index: IndexId, keys: Sequence[Key], for_update: bool | RowLock
 ) -> Steps[list[StoredRow]]:
     """Read by key. A writing transaction locks first: table, keys, then the rows found.
 
@@ -172,13 +172,13 @@ def lookup(
     return out
 
 
-def _parts_of(txn: StoreTransaction, view: View) -> Sequence[PartState]:
+def _parts_of(txn: TransactionState, view: View) -> Sequence[PartState]:
     """Return the parts that a read by key may look into."""
     return view.generation.parts_at(txn.ts) if view.own is None else view.parts(txn.statement, txn.ts)
 
 
 def _lookup(
-    txn: StoreTransaction, shard: ShardId, index: IndexId, keys: Sequence[Key], for_update: bool | RowLock
+    txn: TransactionState, shard: ShardId, index: IndexId, keys: Sequence[Key], for_update: bool | RowLock
 ) -> Steps[list[StoredRow]]:
     """Read by a few keys."""
     if not txn.writing:
@@ -236,7 +236,7 @@ def _lookup(
     return (yield from read_keys(txn, view, index, keys))
 
 
-def peek_table(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
+def peek_table(txn: TransactionState, shard: ShardId) -> Steps[None]:
     """Keep a shard's schema as it is (IS), all that a read past locks needs."""
     if not txn.writing:
         raise AssertionError("only writing transactions read past locks")
@@ -245,7 +245,7 @@ def peek_table(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
 
 
 def peek_keys(
-    txn: StoreTransaction, shard: ShardId, index: IndexId, keys: Sequence[Key]
+    txn: TransactionState, shard: ShardId, index: IndexId, keys: Sequence[Key]
 ) -> Steps[list[StoredRow]]:
     """Read by key past all row and key locks (SKIP LOCKED)."""
     yield from peek_table(txn, shard)
@@ -253,7 +253,7 @@ def peek_keys(
 
 
 def peek_range(
-    txn: StoreTransaction, shard: ShardId, index: IndexId, wanted: KeyRange, reverse: bool, limit: int | None
+    txn: TransactionState, shard: ShardId, index: IndexId, wanted: KeyRange, reverse: bool, limit: int | None
 ) -> Steps[list[StoredRow]]:
     """Read a range past all row and key locks (SKIP LOCKED)."""
     yield from peek_table(txn, shard)
@@ -263,7 +263,7 @@ def peek_range(
 
 
 def read_keys(
-    txn: StoreTransaction, view: View, index: IndexId, keys: Sequence[Key]
+    txn: TransactionState, view: View, index: IndexId, keys: Sequence[Key]
 ) -> Steps[list[StoredRow]]:
     """Read by key at the transaction's timestamp, own intents included; no locks, no read set."""
     generation = view.generation
@@ -387,7 +387,7 @@ def fetch(view: View, missing: list[tuple[int, RowId, Cold]], out: list[StoredRo
 
 
 def range_(
-    txn: StoreTransaction,
+    txn: TransactionState,
     shard: ShardId,
     index: IndexId,
     wanted: KeyRange,
@@ -437,7 +437,7 @@ def fetch_found(view: View, met: Sequence[Found]) -> Steps[list[StoredRow]]:
 
 
 def read_range(
-    txn: StoreTransaction,
+    txn: TransactionState,
     view: View,
     index: IndexId,
     wanted: KeyRange,

@@ -20,11 +20,11 @@ from txn.transaction.view import Steps
 from txn.transaction.writes import base_rows
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
 
 
 def lock_rows(
-    txn: StoreTransaction, shard: ShardId, row_ids: Sequence[RowId], mode: RowLock, wait: RowWait
+    txn: TransactionState, shard: ShardId, row_ids: Sequence[RowId], mode: RowLock, wait: RowWait
 ) -> Steps[list[StoredRow | None]]:
     """See ``txn.api``."""
     if not txn.writing:

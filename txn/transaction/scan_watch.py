@@ -29,7 +29,7 @@ from txn.transaction.view import Steps
 
 if TYPE_CHECKING:
     from txn.mvcc.parts import PartState
-    from txn.transaction.coordinator import Coordinator
+    from txn.transaction.ports import Commits
 
 Predicate: TypeAlias = Callable[[Row], bool]
 
@@ -168,7 +168,7 @@ def image_at(
         yield None
 
 
-def notice(core: Coordinator, watches: Iterable[ScanWatch], writes: ShardWrites, by: WriteSet) -> None:
+def notice(core: Commits, watches: Iterable[ScanWatch], writes: ShardWrites, by: WriteSet) -> None:
     """Compare a transaction's writes to a table, which are not readable yet, with the scans of others."""
     generation = core.shards[writes.shard].latest.generation
     if generation is None:
@@ -179,7 +179,7 @@ def notice(core: Coordinator, watches: Iterable[ScanWatch], writes: ShardWrites,
 
 
 def conflict_with(
-    core: Coordinator, watch: ScanWatch, generation: Generation, writes: ShardWrites, by: WriteSet
+    core: Commits, watch: ScanWatch, generation: Generation, writes: ShardWrites, by: WriteSet
 ) -> WriteConflict | None:
     """Return how a transaction's writes to a watched table contradict its scans, None if they do not.
 
@@ -203,7 +203,7 @@ def conflict_with(
 
 def explain(
     cause: Cause,
-    core: Coordinator,
+    core: Commits,
     generation: Generation,
     row_id: RowId,
     values: Row | None,
@@ -223,7 +223,7 @@ def explain(
     )
 
 
-def changed_since(core: Coordinator, generation: Generation, ts: int) -> set[RowId] | None:
+def changed_since(core: Commits, generation: Generation, ts: int) -> set[RowId] | None:
     """Return the rows that commits after ``ts`` have touched; None if that cannot be told from memory.
 
     The caller has a read hold at ``ts``, which keeps superseded versions and tombstones from vacuum.
@@ -245,7 +245,7 @@ def changed_since(core: Coordinator, generation: Generation, ts: int) -> set[Row
     return rows
 
 
-def load_changed(core: Coordinator, generation: Generation, ts: int, loaded: Images) -> Steps[None]:
+def load_changed(core: Commits, generation: Generation, ts: int, loaded: Images) -> Steps[None]:
     """Load the rows that ``changed_for`` is going to compare from the parts that they lie in, into ``loaded``."""
     for _ in range(_ROUNDS):
         rows = changed_since(core, generation, ts) if generation.last_change > ts else None
@@ -268,7 +268,7 @@ def load_changed(core: Coordinator, generation: Generation, ts: int, loaded: Ima
 
 
 def changed_for(
-    core: Coordinator,
+    core: Commits,
     generation: Generation,
     ts: int,
     watch: ScanWatch,

@@ -13,12 +13,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from txn.base.types import ShardId, TxnId
-from txn.locks.mode import S
 from txn.transaction.scan_watch import Predicate, ScanWatch
 
 if TYPE_CHECKING:
     from txn.transaction.coordinator import Coordinator
-    from txn.transaction.transaction import StoreTransaction
 
 
 class Scans:
@@ -92,12 +90,3 @@ class Scans:
         for watch in self._kept.values():
             self._core.unwatch(watch)
         self._kept.clear()
-
-
-def unlocked_scans(txn: StoreTransaction, shard: ShardId) -> Scans | None:
-    """Return where to note a scan of a table, None if a lock keeps the table as it is."""
-    if txn.owner.held[shard] >= S or shard in txn.schema_states:
-        return None
-    if txn.scans is None:
-        txn.scans = Scans(txn.core, txn.id)
-    return txn.scans

@@ -13,41 +13,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from txn.base.errors import DuplicateKey, ReadOnlyTransaction
 from txn.base.types import Row, RowId, ShardId, ShardIndex, ShardSpec
 from txn.locks.mode import X
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.index import BuildingIndex, HotIndex
-from txn.mvcc.intents import Intent, OwnWrites
+from txn.mvcc.intents import Intent
 from txn.mvcc.keys import KeyMaker
 from txn.mvcc.version import INFINITY, Version
 from txn.transaction import promotion
 from txn.transaction.index_build import merge_parts
 from txn.transaction.journal import note, undo_failed
 from txn.transaction.looked_up import looked_up
-from txn.transaction.view import Steps, View
+from txn.transaction.view import SchemaState, Steps, View
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
 
 CHUNK_ROWS: Final = 1000
 FLUSH_POLL_S: Final = 0.005
 
 
-class SchemaState(NamedTuple):
-    """A shard that this transaction has created, altered, truncated or dropped."""
-
-    generation: Generation
-    spec: ShardSpec
-    own: OwnWrites | None
-    created: bool = False
-    truncated: bool = False
-    dropped: bool = False
-
-
-def _set(txn: StoreTransaction, shard: ShardId, state: SchemaState) -> None:
+def _set(txn: TransactionState, shard: ShardId, state: SchemaState) -> None:
     before = txn.schema_states.get(shard)
 
     def undo() -> None:
@@ -62,11 +51,11 @@ def _set(txn: StoreTransaction, shard: ShardId, state: SchemaState) -> None:
     note(txn, undo)
 
 
-def _state(txn: StoreTransaction, view: View) -> SchemaState:
+def _state(txn: TransactionState, view: View) -> SchemaState:
     return txn.schema_states.get(view.shard) or SchemaState(view.generation, view.spec, view.own)
 
 
-def change(txn: StoreTransaction, shard: ShardId, work: Callable[[], Steps[None] | None]) -> Steps[None]:
+def change(txn: TransactionState, shard: ShardId, work: Callable[[], Steps[None] | None]) -> Steps[None]:
     """Lock a shard X and do ``work``, all at once or in the steps that it returns; what it has done is undone if it fails."""
     if txn.read_only:
         raise ReadOnlyTransaction("cannot change a schema in a read-only transaction")
@@ -81,7 +70,7 @@ def change(txn: StoreTransaction, shard: ShardId, work: Callable[[], Steps[None]
         raise
 
 
-def create(txn: StoreTransaction, spec: ShardSpec) -> None:
+def create(txn: TransactionState, spec: ShardSpec) -> None:
     """Make a new shard, empty, known to this transaction until it commits. ValueError if the id is taken."""
     if spec.shard in txn.core.shards or spec.shard in txn.schema_states:
         raise ValueError(f"shard {spec.shard} exists")
@@ -89,7 +78,7 @@ def create(txn: StoreTransaction, spec: ShardSpec) -> None:
     _set(txn, spec.shard, SchemaState(generation, spec, None, created=True))
 
 
-def truncate(txn: StoreTransaction, shard: ShardId) -> None:
+def truncate(txn: TransactionState, shard: ShardId) -> None:
     """Start an empty generation. The caller holds X. A damaged shard is whole afterwards."""
     view = txn.view(shard, even_damaged=True)
     start(txn, view, following(view, view.spec))
@@ -101,7 +90,7 @@ def following(view: View, spec: ShardSpec) -> Generation:
     return Generation(spec, old.number + 1, old.garbage, old.next_row_id)
 
 
-def start(txn: StoreTransaction, view: View, generation: Generation) -> None:
+def start(txn: TransactionState, view: View, generation: Generation) -> None:
     """Put a generation of no rows, and its schema, in the place of a shard's. The caller holds X."""
     shard = view.shard
     state = _state(txn, view)
@@ -118,12 +107,12 @@ def start(txn: StoreTransaction, view: View, generation: Generation) -> None:
     ))  # fmt: skip
 
 
-def drop(txn: StoreTransaction, shard: ShardId) -> None:
+def drop(txn: TransactionState, shard: ShardId) -> None:
     """Forget a shard. The caller holds X."""
     _set(txn, shard, _state(txn, txn.view(shard, even_damaged=True))._replace(dropped=True))
 
 
-def alter(txn: StoreTransaction, spec: ShardSpec) -> Steps[None]:
+def alter(txn: TransactionState, spec: ShardSpec) -> Steps[None]:
     """Change the schema; new indexes are built and unique ones checked. The caller holds X."""
     view = txn.view(spec.shard)
     state = _state(txn, view)
@@ -177,13 +166,13 @@ def alter(txn: StoreTransaction, spec: ShardSpec) -> Steps[None]:
         yield from _check_no_duplicates(txn, changed, definition)
 
 
-def _rebuild_own(txn: StoreTransaction, view: View) -> None:
+def _rebuild_own(txn: TransactionState, view: View) -> None:
     own = txn.own_of(view.shard)
     if own is not None:
         own.forget_indexes()
 
 
-def _widen_own(txn: StoreTransaction, view: View, padding: Padding) -> list[tuple[Intent, Row]]:
+def _widen_own(txn: TransactionState, view: View, padding: Padding) -> list[tuple[Intent, Row]]:
     """Give own intents the new columns; returns those it changed, with what they were.
 
     An intent left wide would have a value for a number of a column that a later ADD COLUMN gives again.
@@ -216,7 +205,7 @@ def _fill(generation: Generation, index: HotIndex) -> Steps[None]:
             yield asyncio.sleep(0)
 
 
-def _check_no_duplicates(txn: StoreTransaction, view: View, definition: ShardIndex) -> Steps[None]:
+def _check_no_duplicates(txn: TransactionState, view: View, definition: ShardIndex) -> Steps[None]:
     """Raise DuplicateKey if live rows (own ones included) share a key. The shard is locked X."""
     generation = view.generation
     own = txn.own_of(view.shard)

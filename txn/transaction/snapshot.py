@@ -41,7 +41,7 @@ from txn.values.columns import int64_array, rows_to_table_slowly, table_schema
 from txn.values.exact import concatenated
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
 
 CHUNK_ROWS: Final = 2000
 """Rows converted or scanned between two turns of the event loop: two to five milliseconds."""
@@ -100,7 +100,7 @@ def _own_in_steps(own: OwnWrites, statement: int) -> Steps[OwnRows]:
     return frozenset(hidden), rows
 
 
-def _captured(txn: StoreTransaction, view: View) -> Steps[Capture]:
+def _captured(txn: TransactionState, view: View) -> Steps[Capture]:
     """Return ``_capture``; what is to be looked through of own writes before it in steps, where it is much."""
     own = view.own
     if own is None or len(own.rows) <= CHUNK_ROWS:
@@ -108,7 +108,7 @@ def _captured(txn: StoreTransaction, view: View) -> Steps[Capture]:
     return _capture(txn, view, (yield from _own_in_steps(own, txn.statement)))
 
 
-def _capture(txn: StoreTransaction, view: View, seen: OwnRows | None = None) -> Capture:
+def _capture(txn: TransactionState, view: View, seen: OwnRows | None = None) -> Capture:
     generation = view.generation
     own = view.own
     ts = txn.core.domain_of(view.shard).read_ts() if txn.writing else txn.read_ts
@@ -124,7 +124,7 @@ def _capture(txn: StoreTransaction, view: View, seen: OwnRows | None = None) -> 
     )
 
 
-def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
+def take(txn: TransactionState, view: View) -> Steps[Snapshot]:
     """Make the snapshot of a shard at the transaction's timestamp, own intents included."""
     at = yield from _captured(txn, view)
     spec = view.spec
@@ -247,7 +247,7 @@ async def _awaited(steps: Steps[Capture]) -> Capture:
         return value
 
 
-async def scan(txn: StoreTransaction, view: View) -> AsyncIterator[list[StoredRow]]:
+async def scan(txn: TransactionState, view: View) -> AsyncIterator[list[StoredRow]]:
     """Yield the rows of a shard in chunks: hot ones, own ones, then those of parts."""
     async for rows in scan_captured(view, await _awaited(_captured(txn, view))):
         yield rows
@@ -262,7 +262,7 @@ def given_ids(view: View, ids: range) -> range | None:
 
 
 async def scan_ids(
-    txn: StoreTransaction, shard: ShardId, ids: Sequence[int]
+    txn: TransactionState, shard: ShardId, ids: Sequence[int]
 ) -> AsyncIterator[list[StoredRow]]:
     """Yield the rows with some ids in chunks, in the order of ``ids``.
 
@@ -278,7 +278,7 @@ async def scan_ids(
         del found, rows
 
 
-def _with_ids(txn: StoreTransaction, view: View, ids: Sequence[int]) -> Steps[list[StoredRow]]:
+def _with_ids(txn: TransactionState, view: View, ids: Sequence[int]) -> Steps[list[StoredRow]]:
     generation, own, statement = view.generation, view.own, txn.statement
     ts = txn.core.domain_of(view.shard).read_ts() if txn.writing else txn.read_ts
     parts = view.parts(statement, ts)
@@ -365,7 +365,7 @@ async def scan_part(
             del chunk  # in a turn of its own: rows may be wide
 
 
-def stats(txn: StoreTransaction, shard: ShardId) -> ShardStats:
+def stats(txn: TransactionState, shard: ShardId) -> ShardStats:
     """Return how much a shard has, as the transaction sees it; KeyError if it does not exist, DamagedFile if it cannot be served."""
     history = txn.core.shards.get(shard)
     if history is not None and not txn.writing and shard not in txn.schema_states:

@@ -34,12 +34,13 @@ from txn.mvcc.intents import OwnWrites
 from txn.mvcc.parts import PartState
 from txn.transaction.bulk import adopt, check_new
 from txn.transaction.bulk_ends import end_rows
-from txn.transaction.journal import Intents, undo_load
+from txn.transaction.journal import undo_load
+from txn.transaction.ports import Intents
 from txn.transaction.view import View
 from txn.values.columns import rows_to_table_slowly
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
 
 LOOK_ROWS: Final = 2000
 """Entries of the journal that are looked at, or taken out, between two turns of the loop."""
@@ -62,7 +63,7 @@ class _Gone:
 GONE: Final[tuple[Intents, RowId]] = (_Gone(), RowId(0))
 
 
-async def spill(txn: StoreTransaction, view: View, mark: int) -> range:
+async def spill(txn: TransactionState, view: View, mark: int) -> range:
     """Make a part of a shard's intents whose journal entries lie behind ``mark``; returns the new ids of rows that were replaced. The caller holds table X.
 
     Raises what writing a part raises; then the statement must not go on, and is undone to ``mark`` or before.
@@ -116,7 +117,7 @@ async def spill(txn: StoreTransaction, view: View, mark: int) -> range:
     return made
 
 
-async def _chosen(txn: StoreTransaction, own: OwnWrites, mark: int) -> list[tuple[int, RowId]]:
+async def _chosen(txn: TransactionState, own: OwnWrites, mark: int) -> list[tuple[int, RowId]]:
     """Return the places in the journal of the intents that may be spilled, and their rows."""
     places: list[tuple[int, RowId]] = []
     fresh: list[tuple[int, RowId]] = []
@@ -152,7 +153,7 @@ def _in_parts(ids: Any, parts: list[PartState]) -> list[bool]:
     return values
 
 
-async def _write(txn: StoreTransaction, view: View, rows: list[Row], ids: array[int]) -> None:
+async def _write(txn: TransactionState, view: View, rows: list[Row], ids: array[int]) -> None:
     """Make a part of rows, under their ids."""
     spec = view.spec
     width = view.padding.width
@@ -174,7 +175,7 @@ async def _write(txn: StoreTransaction, view: View, rows: list[Row], ids: array[
     await adopt(txn, view, ref)
 
 
-async def check_loaded(txn: StoreTransaction, view: View, changed: frozenset[int]) -> None:
+async def check_loaded(txn: TransactionState, view: View, changed: frozenset[int]) -> None:
     """Look for keys that rows of the running statement have twice, where ``changed`` columns are of a unique index; the caller holds table X.
 
     Raises DuplicateKey.

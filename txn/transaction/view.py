@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from txn.base.errors import CrossesTimelines, SchemaChanged, anew
 from txn.base.types import IndexId, Row, ShardId, ShardSpec
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.intents import OwnWrites
@@ -21,12 +20,9 @@ from txn.mvcc.many_keys import LongValues, longs_of
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
 
-if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
-
 T = TypeVar("T")
 Steps: TypeAlias = Generator[Awaitable[Any], Any, T]
-"""An operation: yields what it waits for, returns its result (``StoreTransaction.run``)."""
+"""An operation: yields what it waits for, returns its result (``TransactionState.run``)."""
 
 
 class IndexView(NamedTuple):
@@ -91,6 +87,17 @@ class View:
         return parts
 
 
+class SchemaState(NamedTuple):
+    """A shard that this transaction has created, altered, truncated or dropped."""
+
+    generation: Generation
+    spec: ShardSpec
+    own: OwnWrites | None
+    created: bool = False
+    truncated: bool = False
+    dropped: bool = False
+
+
 def make_ready(view: View, index: IndexId, *, ordered: bool = False) -> Steps[None]:
     """Make what an index of many hot rows, or intents, lacks before its first use, in steps: the entries of intents, and the order of keys."""
     made = [view.generation.indexes[index]] if ordered else []
@@ -102,54 +109,3 @@ def make_ready(view: View, index: IndexId, *, ordered: bool = False) -> Steps[No
         if one.unordered:
             for _ in one.put_in_order():
                 yield asyncio.sleep(0)
-
-
-def look_at(txn: StoreTransaction, shard: ShardId, *, even_damaged: bool = False) -> View:
-    """Return a shard that the transaction does not look at yet; KeyError if it does not exist.
-
-    Raises DamagedFile when it cannot be served, unless ``even_damaged``; SchemaChanged when it has changed since
-    ``glimpse``, or a writing transaction finds it dropped by another; CrossesTimelines where ``read_ts`` means nothing.
-    """
-    changed = txn.schema_states.get(shard)
-    if changed is not None:
-        if changed.dropped:
-            raise KeyError(shard)
-        view = View(shard, changed.generation, changed.spec, txn.own.get(shard))
-    else:
-        core = txn.core
-        damaged = core.log.damaged
-        if damaged and shard in damaged and shard not in core.shards:
-            raise anew(damaged[shard])
-        history = core.shards[shard]
-        if (
-            history.domain is not txn.timeline
-            and not txn.writing
-            and history.domain is not core.timelines.common
-        ):
-            raise CrossesTimelines({shard: history.domain.name})  # its timestamps are others
-        entry = history.latest if txn.writing else history.at(txn.read_ts)
-        if entry is None or entry.generation is None or entry.spec is None:
-            if txn.writing:
-                raise SchemaChanged(shard)  # it knew of the shard; another has dropped it meanwhile
-            raise KeyError(shard)
-        if entry.generation.damage is not None:
-            if not even_damaged and shard not in core.read_damaged:
-                raise anew(entry.generation.damage)
-            return View(shard, entry.generation, entry.spec, txn.own.get(shard))
-        view = View(shard, entry.generation, entry.spec, txn.own.get(shard))
-        if txn.writing and shard not in txn.owner.held:
-            return view  # it may change until it is locked
-        if txn.glimpsed is not None and txn.glimpsed.get(shard, entry.spec) is not entry.spec:
-            raise SchemaChanged(shard)
-    txn.views[shard] = view
-    return view
-
-
-def glimpse(txn: StoreTransaction, shard: ShardId) -> ShardSpec:
-    """Return a shard's schema; one that no lock protects has to be the same when the shard is looked at."""
-    spec = txn.view(shard, even_damaged=True).spec
-    if txn.writing and shard not in txn.owner.held and shard not in txn.schema_states:
-        if txn.glimpsed is None:
-            txn.glimpsed = {}
-        txn.glimpsed.setdefault(shard, spec)
-    return spec

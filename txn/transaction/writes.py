@@ -31,7 +31,7 @@ from txn.transaction.reads import fetch
 from txn.transaction.view import IndexView, Steps, View, make_ready
 
 if TYPE_CHECKING:
-    from txn.transaction.transaction import StoreTransaction
+    from txn.transaction.state import TransactionState
 
 _ROW_ID: Final = itemgetter(0)
 
@@ -50,7 +50,7 @@ PREPARE_ROWS: Final = 4000
 """Rows of a write set made between two turns of the event loop; one of more rows is made ahead."""
 
 
-def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[list[RowId]]:
+def insert(txn: TransactionState, shard: ShardId, rows: Sequence[Row]) -> Steps[list[RowId]]:
     """Stage new rows; returns their ids."""
     yield from intend(txn, shard)
     if len(rows) > ESCALATE_ROWS:
@@ -111,7 +111,7 @@ def _chunk(view: View, rows: int) -> int:
     return CHUNK_ROWS if rows < FEW_ROWS else max(CHUNK_ROWS // max(len(view.index_views()), 1), FEW_ROWS)
 
 
-def intend(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
+def intend(txn: TransactionState, shard: ShardId) -> Steps[None]:
     """Hold at least IX on a shard that is about to be written."""
     owner = txn.owner
     if len(owner.held) > owner.escalate_at:
@@ -122,7 +122,7 @@ def intend(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
 
 
 def lock_keys(
-    txn: StoreTransaction,
+    txn: TransactionState,
     view: View,
     row: Row,
     old: Row | None,
@@ -169,7 +169,7 @@ def lock_keys(
 
 
 def _lock_many_keys(
-    txn: StoreTransaction,
+    txn: TransactionState,
     view: View,
     longs: Sequence[LongValues],
     row: Row,
@@ -197,7 +197,7 @@ def _in_order(keys: frozenset[IndexKey]) -> Steps[Iterable[IndexKey]]:
 
 
 def _lock_entries(
-    txn: StoreTransaction, view: View, index: IndexId, keys: frozenset[IndexKey]
+    txn: TransactionState, view: View, index: IndexId, keys: frozenset[IndexKey]
 ) -> Steps[None]:
     """Lock the keys that a row enters in an inverted index, which may be many, as those of a plain one."""
     owner = txn.owner
@@ -232,7 +232,7 @@ def live_with(
 
 
 def _ready_to_check(
-    txn: StoreTransaction, view: View, entered: Sequence[tuple[IndexView, IndexKey, Row]]
+    txn: TransactionState, view: View, entered: Sequence[tuple[IndexView, IndexKey, Row]]
 ) -> Steps[None]:
     """Make the indexes over intents in which unique keys are about to be looked for."""
     for index in view.index_views() if entered else ():
@@ -241,7 +241,7 @@ def _ready_to_check(
 
 
 def check_unique(
-    txn: StoreTransaction,
+    txn: TransactionState,
     view: View,
     own: OwnWrites,
     index: IndexView,
@@ -259,7 +259,7 @@ def check_unique(
 
 
 def _check_unique(
-    txn: StoreTransaction,
+    txn: TransactionState,
     view: View,
     own: OwnWrites,
     index: IndexView,
@@ -278,7 +278,7 @@ def _check_unique(
         raise DuplicateKey(view.shard, index.id, index.make.raw(row))
 
 
-def check_all_unique(txn: StoreTransaction, shard: ShardId, index_id: IndexId) -> Steps[None]:
+def check_all_unique(txn: TransactionState, shard: ShardId, index_id: IndexId) -> Steps[None]:
     """Check all own rows against one unique index whose check was deferred; their keys are locked X already."""
     view = txn.view(shard)
     own = view.own
@@ -297,7 +297,7 @@ def check_all_unique(txn: StoreTransaction, shard: ShardId, index_id: IndexId) -
 
 
 def find_conflicts(
-    txn: StoreTransaction, shard: ShardId, row: Row, indexes: Sequence[IndexId]
+    txn: TransactionState, shard: ShardId, row: Row, indexes: Sequence[IndexId]
 ) -> Steps[StoredRow | None]:
     """Lock the unique keys a row would have and return a row that has one, locked X, or None."""
     yield from intend(txn, shard)
@@ -325,7 +325,7 @@ def find_conflicts(
 
 
 def _row_with(
-    txn: StoreTransaction, view: View, index: IndexView, ikey: IndexKey, row: Row, exclusive: bool
+    txn: TransactionState, view: View, index: IndexView, ikey: IndexKey, row: Row, exclusive: bool
 ) -> Steps[StoredRow | None]:
     """Return a row that has a key that is locked, locked X, or None."""
     while True:
@@ -343,7 +343,7 @@ def _row_with(
 
 
 def change(
-    txn: StoreTransaction,
+    txn: TransactionState,
     shard: ShardId,
     changes: Sequence[tuple[RowId, Row | None]],
     *,
@@ -439,7 +439,7 @@ def change(
 
 
 def _lock_changed(
-    txn: StoreTransaction,
+    txn: TransactionState,
     view: View,
     indexes: Sequence[IndexView],
     row_id: RowId,
@@ -459,7 +459,7 @@ def _lock_changed(
     yield from lock_keys(txn, view, row, old, exclusive, entered)
 
 
-def delete(txn: StoreTransaction, shard: ShardId, row_ids: Sequence[RowId]) -> Steps[list[bool]]:
+def delete(txn: TransactionState, shard: ShardId, row_ids: Sequence[RowId]) -> Steps[list[bool]]:
     """Delete rows, as ``change`` does."""
     changes: list[tuple[RowId, Row | None]] = []
     for start in range(0, len(row_ids), PREPARE_ROWS):
@@ -472,7 +472,7 @@ def delete(txn: StoreTransaction, shard: ShardId, row_ids: Sequence[RowId]) -> S
 
 
 def _replace_plainly(
-    txn: StoreTransaction, view: View, own: OwnWrites, changes: Sequence[tuple[RowId, Row | None]]
+    txn: TransactionState, view: View, own: OwnWrites, changes: Sequence[tuple[RowId, Row | None]]
 ) -> Steps[list[bool]]:
     """Stage changes under table X that enter no key: the old values need not be read, so parts are not."""
     width = view.padding.width
@@ -612,7 +612,7 @@ async def prepare(own: OwnWrites) -> None:
     own.ops = ops
 
 
-def write_set(txn: StoreTransaction) -> WriteSet | None:
+def write_set(txn: TransactionState) -> WriteSet | None:
     """Return what the log must know, or None if nothing was written."""
     changes: list[SchemaChange] = []
     for shard, state in txn.schema_states.items():
