@@ -11,18 +11,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from planner.base.errors import SqlError
 from planner.catalog.acl import inherited
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.base.settings import Settings
+    from engine.catalog.state import CatalogSnapshot
+    from engine.session.identity import Identity
     from planner.catalog import RoleDef
 
 
+class Acting(Protocol):
+    """A session, as far as it can run with the rights of others; what its attributes mean says ``engine.session.session``."""
+
+    settings: Settings
+    identity: Identity
+    acting: bool
+    restricted: bool
+    asking: int | None
+
+    @property
+    def today(self) -> CatalogSnapshot:
+        """The catalog whose roles and rights count."""
+
+    @property
+    def asker(self) -> RoleDef | None:
+        """As whom it is asked what is to be had of the past; None: as nobody."""
+
+    @property
+    def is_superuser(self) -> bool:
+        """Whether the current user is one."""
+
+
 @contextmanager
-def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]:
+def acting_as(session: Acting, oid: int, *, restricted: bool) -> Iterator[None]:
     """Be the role ``oid`` for a while, and nobody else: SET ROLE and SET SESSION AUTHORIZATION fail meanwhile (42501).
 
     ``restricted``: for what the current user did not call by name, which errors tell apart. What it sets is undone when it is over: a
@@ -50,7 +74,7 @@ def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]
         settings.override("role", before)
 
 
-def _weaker(session: Session, caller: RoleDef | None, owner: RoleDef) -> int:
+def _weaker(session: Acting, caller: RoleDef | None, owner: RoleDef) -> int:
     """Return which of two roles has no rights that the other lacks; 0, nobody, where each may have some.
 
     What only owners are given of the past, a superuser must not fetch for the owner of the function that he calls.
@@ -63,7 +87,7 @@ def _weaker(session: Session, caller: RoleDef | None, owner: RoleDef) -> int:
     return caller.oid if caller.oid in inherited(owner, find) else 0
 
 
-def refuse_other_role(session: Session, setting: str) -> None:
+def refuse_other_role(session: Acting, setting: str) -> None:
     """Raise SqlError 42501 for SET ROLE and its kin where the current role is not the session's own choice."""
     if session.acting or session.restricted:
         where = "security-definer function" if session.acting else "security-restricted operation"

@@ -7,14 +7,10 @@ How they are built is ``engine.definitions.table.index_ahead``; pg_stat_progress
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from planner.catalog import IndexDef, RelationDef
 from txn.transaction.index_build import IndexBuild
-
-if TYPE_CHECKING:
-    from engine.session.session import Session
 
 
 class Ahead:
@@ -61,11 +57,11 @@ class BuiltAhead:
         left: which indexes, of which tables, the statement leaves behind should it fail (``engine.definitions.table.unbuilt``).
     """
 
-    __slots__ = ("_session", "builds", "left")
+    __slots__ = ("_allocate_oids", "builds", "left")
 
-    def __init__(self, session: Session) -> None:
-        """Start with none."""
-        self._session = session
+    def __init__(self, allocate_oids: Callable[[int], int]) -> None:
+        """Start with none. ``allocate_oids``: the server's (``engine.session.server.Numbering``)."""
+        self._allocate_oids = allocate_oids
         self.builds: list[Ahead] = []
         self.left: Sequence[tuple[int, IndexDef]] = ()
 
@@ -75,7 +71,7 @@ class BuiltAhead:
             if not ahead.taken and ahead.table.oid == table.oid and _same(ahead.index, index):
                 ahead.taken = True
                 return ahead.index.oid
-        return self._session.db.allocate_oids(1)
+        return self._allocate_oids(1)
 
     def close(self) -> None:
         """The statement is over: what was not adopted is given up."""

@@ -16,8 +16,8 @@ from planner.bind.stored.domain_checks import demand
 from planner.conversion.ports import Demand
 
 if TYPE_CHECKING:
+    from engine.catalog.reading import Reading
     from engine.catalog.state import CatalogSnapshot
-    from engine.session.session import Session
 
 
 class SessionDemands:
@@ -25,7 +25,7 @@ class SessionDemands:
 
     __slots__ = ("_session",)
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Reading) -> None:
         """Ask this session, while it is there."""
         self._session = weakref.ref(session)
 

@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from engine.base.executor import VirtualRelations
+
 if TYPE_CHECKING:
     from engine.base.access_rules import Rule
     from engine.base.accounts import Sessions, Statements
@@ -25,11 +27,10 @@ if TYPE_CHECKING:
     from engine.base.rows import RowTuple
     from engine.base.server_files import Roots
     from engine.base.upkeep import Upkeep
-    from engine.catalog.reading import Figures
+    from engine.catalog.reading import Figures, Reading
     from engine.catalog.state import CatalogSnapshot
     from engine.catalog.storage.spaces import Space, Spaces
     from engine.catalog.storage.stored import Stored, StoredKey
-    from engine.session.catalog.virtual import VirtualCatalog
     from engine.session.channels import Channels
     from engine.session.cursors import Cursors
     from engine.session.interrupts import Interrupts
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from engine.session.source_status import Status
     from engine.session.transaction.snapshots import SnapshotRegistry
     from pgwire.backend import MaybeAwaitable
+    from pgwire.errors import ErrorReport
     from pgwire.messages.framing import Room
     from pgwire.session.turns import Turns
     from planner.catalog import SourceDef
@@ -157,6 +159,23 @@ class Numbering(Protocol):
         """Return a generator that ``seed`` determines."""
 
 
+class CatalogRows(VirtualRelations, Protocol):
+    """The rows of catalog relations, as all sessions share them (``engine.session.catalog.virtual``)."""
+
+    def ahead(self, session: Reading) -> Iterator[None]:
+        """Make what browsing reads whole, in steps between which others have their turns."""
+
+    def recount(self) -> None:
+        """Have figures be of now for whoever reads them next: ANALYZE or VACUUM has ended."""
+
+
+class Log(Protocol):
+    """What a session writes to the server's log (``engine.session.statement_log``), as far as it writes it itself."""
+
+    def report(self, report: ErrorReport) -> None:
+        """Write an error or a notice that the client is sent."""
+
+
 class Sources(Protocol):
     """The sources of a server (``engine.feeds.sources.registry``)."""
 
@@ -171,8 +190,11 @@ class Sharing(Protocol):
     outcomes: Outcomes
     sequences: Counters
     channels: Channels
-    virtual: VirtualCatalog
     named: NamedSubscriptions
+
+    @property
+    def virtual(self) -> CatalogRows:
+        """The rows of catalog relations."""
 
     @property
     def sessions(self) -> Mapping[int, Client]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 from engine.base.regular_files import NotRegularFile, read_regular
 from engine.base.server_files import permitted
@@ -24,14 +24,41 @@ from planner.catalog.acl import READ_SERVER_FILES
 from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.base.config import Config
+    from engine.base.server_files import Roots
+    from engine.catalog.state import CatalogSnapshot
+    from planner.catalog import RoleDef
+
+
+class HasFiles(Protocol):
+    """A server, as far as its files are read. ``server_files``: the directories that it lists."""
+
+    config: Config
+    server_files: Roots
+
+
+class ReadsFiles(Protocol):
+    """A session that reads files of its server."""
+
+    @property
+    def db(self) -> HasFiles:
+        """The server."""
+
+    @property
+    def today(self) -> CatalogSnapshot:
+        """The catalog whose roles and rights count."""
+
+    @property
+    def role(self) -> RoleDef:
+        """The current user."""
+
 
 _PIECE_BYTES: Final = 1 << 20
 _LONGEST_PATH: Final = 4096
 _HINT: Final = "The setting server_files of the server lists the directories whose files functions may read."
 
 
-def _asked(session: Session, path: str) -> str:
+def _asked(session: ReadsFiles, path: str) -> str:
     """Return the absolute path that a function names. Raises SqlError 42501 for one that the user may not name."""
     if len(path) > _LONGEST_PATH or "\0" in path:
         raise SqlError("58P01", quoting("could not open file ", path, " for reading: File name too long"))
@@ -44,7 +71,7 @@ def _asked(session: Session, path: str) -> str:
     return os.path.join(os.path.realpath(session.db.config.data_dir), path)
 
 
-def _resolved(session: Session, path: str, name: str, *, data: bool) -> str:
+def _resolved(session: ReadsFiles, path: str, name: str, *, data: bool) -> str:
     """Return what a path resolves to; ``data``: it may be in the data directory. Raises SqlError 42501."""
     roots = session.db.server_files.directories
     allowed = (*roots, os.path.realpath(session.db.config.data_dir)) if data else roots
@@ -57,7 +84,7 @@ def _resolved(session: Session, path: str, name: str, *, data: bool) -> str:
 
 
 async def file_bytes(
-    session: Session, name: str, offset: int, length: int, *, missing_ok: bool
+    session: ReadsFiles, name: str, offset: int, length: int, *, missing_ok: bool
 ) -> bytes | None:
     """Return bytes of a file, ``length`` below 0: to its end; ``offset`` below 0 counts from that. None where it is missing and may be.
 
@@ -113,7 +140,7 @@ def _not_opened(error: OSError, name: str) -> SqlError:
 
 
 async def file_status(
-    session: Session, name: str, *, missing_ok: bool
+    session: ReadsFiles, name: str, *, missing_ok: bool
 ) -> tuple[int, int, int, int, bool] | None:
     """Return bytes, times of the last read, write and change (microseconds since 1970), and whether it is a directory. Raises SqlError 42501, 58P01."""
     path = _asked(session, name)

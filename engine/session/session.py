@@ -62,8 +62,7 @@ if TYPE_CHECKING:
     from engine.session.cursors import Cursors
     from engine.session.plans.plan import Plan
     from engine.session.ports import CommitActions
-    from engine.session.server import Client, SessionServer
-    from engine.session.statement_log import StatementLog
+    from engine.session.server import Client, Log, SessionServer
     from engine.session.statement_parts import Parts
     from txn.base.types import Row, Timestamp
 
@@ -125,13 +124,13 @@ class Session:
         self.running: Plan | None = None  # of the client's statement
         self.within: list[Plan] = []  # of routines' statements and loops that run within it, innermost last
         self.transitions: Mapping[int, Sequence[Row]] = {}  # of the trigger whose function runs, by number
-        self.ahead = BuiltAhead(self)
+        self.ahead = BuiltAhead(database.allocate_oids)
         self.system = SystemView(self)
         self._demands = SessionDemands(self)
         self.channels = SessionChannels(self)
         self.connection: Client  # what it is of; it says so itself
         self.cursors: Cursors | None = None  # of its connection
-        self.log: StatementLog | None = None  # of its connection
+        self.log: Log | None = None  # of its connection
         self.cancelled = CancelFlag()
         self.account = Account(database.statements)  # of its running statement
         self.account.decided = self.cancelled.is_decided
@@ -149,7 +148,7 @@ class Session:
         self.acting = False
         self.restricted = False
         self.asking: int | None = None
-        self.identity = Identity(settings, user, self.view.catalog)
+        self.identity: Identity = Identity(settings, user, self.view.catalog)
         settings.on_new_generation = self._forget_derived
         settings.hold = self.held.hold
         settings.by_superuser = lambda: self.is_superuser

@@ -11,10 +11,10 @@ from planner.catalog.acl import memberships
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
-    from engine.session.session import Session
+    from engine.session.acting import Acting
 
 
-def set_role(session: Session, setting: str, value: str | None, *, local: bool) -> None:
+def set_role(session: Acting, setting: str, value: str | None, *, local: bool) -> None:
     """SET ROLE and SET SESSION AUTHORIZATION: a superuser may become anyone, others only themselves.
 
     SET ROLE goes by the session user, SET SESSION AUTHORIZATION by who logged in; the latter also ends a

@@ -27,7 +27,7 @@ from planner.query.rewrite import replace_children
 from planner.rules.fold import fold_node, is_conversion
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from planner.functions.session import EvalSession
 
 MAX_SHAPES = 2000
 MAX_TEXT = 4096
@@ -293,7 +293,7 @@ class _Filling:
         return fold_node(filled) if filled is not node and is_conversion(filled) else filled
 
 
-def decode_values(session: Session, oids: tuple[int, ...], template: Template) -> tuple[Any, ...]:
+def decode_values(session: EvalSession, oids: tuple[int, ...], template: Template) -> tuple[Any, ...]:
     """Return a text's literals as values of the parameters' types ``oids``; raises DataError."""
     values, kinds = template.values, template.oids
     if oids == kinds and kinds.count(INT4) == len(kinds):
