@@ -11,15 +11,29 @@ The locks are txn's (``txn.locks.advisory``); made at the first use, so that mos
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from engine.session.transaction.work import Working
 from pgwire.give_way import paced
 from txn.locks.advisory import AdvisoryLocks
 from txn.locks.granule import Advisory
 from txn.transaction.journal import OneOfMany
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.session.derived import Derived
+    from engine.session.store_server import Server
+
+
+class Advised(Working, Protocol):
+    """A session that takes advisory locks."""
+
+    @property
+    def db(self) -> Server:
+        """The server that it is of."""
+
+    @property
+    def derived(self) -> Derived:
+        """What its settings amount to."""
 
 
 class SessionAdvisory:
@@ -27,7 +41,7 @@ class SessionAdvisory:
 
     __slots__ = ("_locks", "_session")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Advised) -> None:
         """Start with none."""
         self._session = session
         self._locks: AdvisoryLocks | None = None

@@ -17,15 +17,16 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.session.transaction.block_state import IDLE
+from engine.session.transaction.work import Working
 from pgwire.release import release
 from planner.base.errors import SqlError
 from txn.transaction.journal import OneOfMany
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from pgwire.backend import Responder
     from txn.api import Transaction
 
 MAX_NAME: Final = 63  # bytes of a channel's name
@@ -95,6 +96,23 @@ class Channels:
                 del self._listeners[channel]
 
 
+class HasChannels(Protocol):
+    """A server whose sessions tell one another."""
+
+    channels: Channels
+
+
+class Listening(Working, Protocol):
+    """A session that may listen. ``activity``: what it does, as pg_stat_activity shows it; ``out``: where it is told."""
+
+    activity: str
+    out: Responder
+
+    @property
+    def db(self) -> HasChannels:
+        """The server that it is of."""
+
+
 class SessionChannels:
     """One connection: what it listens to, what its transaction will say, and what waits for it."""
 
@@ -110,7 +128,7 @@ class SessionChannels:
         "_waiting_bytes",
     )
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Listening) -> None:
         """It listens to nothing."""
         self._session = session
         self._listening: dict[str, None] = {}

@@ -24,7 +24,7 @@ from txn.base.errors import TxnError
 
 if TYPE_CHECKING:
     from engine.session.plans.plan import Plan
-    from engine.session.ports import Source
+    from engine.session.row_source import Source
     from engine.session.session import Session
 
 MAX_CURSORS = 1000

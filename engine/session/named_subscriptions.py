@@ -48,9 +48,9 @@ from txn.base.types import (
 from txn.log.holds import Hold
 
 if TYPE_CHECKING:
-    from engine.session.ports import Source
-    from engine.session.server import Server
+    from engine.session.row_source import Source
     from engine.session.session import Session
+    from engine.session.store_server import Server
 
 FORMAT: Final = 1
 SHARD: Final = ShardId(2)
@@ -263,11 +263,11 @@ class Reading:
         named.reader = pid
 
     async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
-        """See ``engine.session.ports.Source``."""
+        """See ``engine.session.row_source.Source``."""
         return await self._source.poll(timeout_s)
 
     def close(self) -> None:
-        """See ``engine.session.ports.Source``."""
+        """See ``engine.session.row_source.Source``."""
         if self._named is not None:
             self._named.reader = 0
             self._named = None

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.base.kept_rows import KeptRows
 from engine.base.rows import MANY_ROWS, ReadyRows, RowBatch, RowStream, RowTuple
-from engine.session.acting import acting_as
+from engine.session.acting import Acting, acting_as
 from engine.session.plans.plan import Plan
 from planner.base.errors import SqlError
 from planner.facts import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ
@@ -20,8 +20,8 @@ from planner.query import OutputColumn
 from planner.statements import CloseCursor
 
 if TYPE_CHECKING:
-    from engine.session.ports import Source
-    from engine.session.session import Session
+    from engine.session.row_source import Source
+    from engine.session.transaction.work import Work
     from planner.statements import CursorKey
 
 
@@ -181,6 +181,14 @@ class Cursor:
         self.store.close()
 
 
+class Computing(Acting, Protocol):
+    """A session that computes rows which somebody reads."""
+
+    @property
+    def block(self) -> Work:
+        """Its transaction."""
+
+
 class RowReader:
     """Reads a result in pieces of any size.
 
@@ -207,7 +215,9 @@ class RowReader:
         "live",
     )
 
-    def __init__(self, result: ReadyRows | RowStream, name: str = "", session: Session | None = None) -> None:
+    def __init__(
+        self, result: ReadyRows | RowStream, name: str = "", session: Computing | None = None
+    ) -> None:
         """Read ``result`` from its beginning. ``name``: of the portal or cursor that does, for errors.
 
         ``session``: whose current role computes all rows, whoever fetches them later; None: nobody else can.

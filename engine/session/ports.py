@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from engine.base.rows import RowTuple
 from planner.functions.session import RoutineSystem
 
 if TYPE_CHECKING:
@@ -31,19 +30,6 @@ if TYPE_CHECKING:
 OnCommit = Literal["delete", "drop"]
 Bind: TypeAlias = "Callable[[ast.StatementNode], Statement]"
 """Binds a statement, or raises what is wrong with it."""
-
-
-class Source(Protocol):
-    """Where the rows of a subscription come from."""
-
-    async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
-        """Return the next rows (maybe none), or None if no commit brought any within ``timeout_s`` (None: no limit).
-
-        May be cancelled without losing rows. Raises StopAsyncIteration at the end.
-        """
-
-    def close(self) -> None:
-        """Give everything up; idempotent."""
 
 
 class CommitActions(Protocol):

@@ -16,11 +16,11 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.base.executor import VirtualRelations
+from engine.session.store_server import Server
 
 if TYPE_CHECKING:
     from engine.base.access_rules import Rule
     from engine.base.accounts import Sessions, Statements
-    from engine.base.config import Config
     from engine.base.executor import Executor
     from engine.base.loop.descriptors import Descriptors
     from engine.base.outcomes import Outcomes
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from engine.base.upkeep import Upkeep
     from engine.catalog.reading import Figures, Reading
     from engine.catalog.state import CatalogSnapshot
-    from engine.catalog.storage.spaces import Space, Spaces
+    from engine.catalog.storage.spaces import Space
     from engine.catalog.storage.stored import Stored, StoredKey
     from engine.session.channels import Channels
     from engine.session.cursors import Cursors
@@ -53,24 +53,6 @@ if TYPE_CHECKING:
     from planner.statements import ExecutePrepared
     from txn.base.types import Timestamp
     from txn.log.lease import Lease
-    from txn.store import ShardStore
-
-
-class Server(Protocol):
-    """What sequences, catalog relations, named subscriptions and sources need of the server that they are of."""
-
-    config: Config
-    store: ShardStore
-    spaces: Spaces
-
-    def clock_us(self) -> int:
-        """Return the wall clock in microseconds since 1970."""
-
-    def random(self) -> float:
-        """Return a uniform random number in [0, 1)."""
-
-    async def wait_leading(self) -> None:
-        """Wait until it is known that this server leads. Raises Fenced where it does not."""
 
 
 class PreparedNames(Protocol):

@@ -28,7 +28,7 @@ from engine.changes.bulk.copy_out_files import Written, fill, with_rows
 from engine.changes.bulk.write_rows import Sheet, write_file
 from engine.session.portal import RowReader
 from engine.session.progress import CopyProgress
-from engine.session.server import Server
+from engine.session.store_server import Server
 from planner.functions.session import EvalSession
 from txn.persist.scratch import Scratch
 from txn.persist.trouble import opened

@@ -30,7 +30,7 @@ from engine.plans.query import CompiledQuery, check_populated, collect, execute
 from engine.session.named_subscriptions import Reading, readable
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Rows
-from engine.session.ports import Source
+from engine.session.row_source import Source
 from engine.session.transaction.block_state import BLOCK
 from engine.session.transaction.time_travel import timestamp_of
 from engine.session.transaction.timelines import gone

@@ -76,7 +76,7 @@ from txn.base.slices import over
 
 if TYPE_CHECKING:
     from engine.catalog.reading import Reading
-    from engine.session.server import Server
+    from engine.session.store_server import Server
     from planner.functions.session import EvalSession
 
 _NO_SESSION: Final = cast("Reading", None)

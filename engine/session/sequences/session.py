@@ -6,14 +6,41 @@ that (``Block.owe``) and pays before it commits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from engine.catalog.reading import Reading
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef, SequenceDef
 from planner.catalog.rights import Rights
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.session.sequences.values import Counters
+    from engine.session.transaction.work import Work
+
+
+class HasCounters(Protocol):
+    """A server that counts sequences."""
+
+    sequences: Counters
+
+
+class Drawing(Reading, Protocol):
+    """A session that uses sequences."""
+
+    @property
+    def db(self) -> HasCounters:
+        """The server that it is of."""
+
+    @property
+    def block(self) -> Work:
+        """Its transaction."""
+
+    @property
+    def is_superuser(self) -> bool:
+        """Whether the current user is one."""
+
+    def is_others_temporary(self, relation: RelationDef) -> bool:
+        """Tell whether a relation is a temporary one of another session."""
 
 
 class SessionSequences:
@@ -21,7 +48,7 @@ class SessionSequences:
 
     __slots__ = ("_drawn", "_last", "_session")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Drawing) -> None:
         """Nothing was drawn yet."""
         self._session = session
         self._drawn: dict[int, int] = {}

@@ -39,7 +39,7 @@ from txn.base.types import (
 )
 
 if TYPE_CHECKING:
-    from engine.session.server import Server
+    from engine.session.store_server import Server
 
 SHARD: Final = ShardId(6)
 INDEX: Final = IndexId(7)

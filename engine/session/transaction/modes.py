@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from engine.session.transaction.block_state import IDLE, IMPLICIT
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.base.settings import Settings
+    from engine.session.transaction.work import Work
 
 
-def change_mode(session: Session, name: str, value: str | None) -> str:
+class HasModes(Protocol):
+    """A session whose transaction has modes."""
+
+    settings: Settings
+
+    @property
+    def block(self) -> Work:
+        """Its transaction."""
+
+
+def change_mode(session: HasModes, name: str, value: str | None) -> str:
     """As ``set_mode``; return the canonical value. Outside of a transaction block it lasts for the statement: nothing changes."""
     if value is None:
         value = session.settings.get("default_" + name)
