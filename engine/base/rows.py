@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from pgwire.codecs.sizes import row_bytes
 from planner.query import OutputColumn
@@ -79,3 +79,16 @@ class ReadyRows:
 
     columns: tuple[OutputColumn, ...]
     rows: Sequence[RowTuple]
+
+
+class Source(Protocol):
+    """Where the rows of a subscription come from."""
+
+    async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
+        """Return the next rows (maybe none), or None if no commit brought any within ``timeout_s`` (None: no limit).
+
+        May be cancelled without losing rows. Raises StopAsyncIteration at the end.
+        """
+
+    def close(self) -> None:
+        """Give everything up; idempotent."""

@@ -23,8 +23,8 @@ from planner.statements import CursorKey, DeclareCursor, DeclareSubscribe, Fetch
 from txn.base.errors import TxnError
 
 if TYPE_CHECKING:
+    from engine.base.rows import Source
     from engine.session.plans.plan import Plan
-    from engine.session.row_source import Source
     from engine.session.session import Session
 
 MAX_CURSORS = 1000

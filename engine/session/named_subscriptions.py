@@ -48,7 +48,7 @@ from txn.base.types import (
 from txn.log.holds import Hold
 
 if TYPE_CHECKING:
-    from engine.session.row_source import Source
+    from engine.base.rows import Source
     from engine.session.session import Session
     from engine.session.store_server import Server
 
@@ -263,11 +263,11 @@ class Reading:
         named.reader = pid
 
     async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
-        """See ``engine.session.row_source.Source``."""
+        """See ``engine.base.rows.Source``."""
         return await self._source.poll(timeout_s)
 
     def close(self) -> None:
-        """See ``engine.session.row_source.Source``."""
+        """See ``engine.base.rows.Source``."""
         if self._named is not None:
             self._named.reader = 0
             self._named = None

@@ -20,7 +20,7 @@ from planner.query import OutputColumn
 from planner.statements import CloseCursor
 
 if TYPE_CHECKING:
-    from engine.session.row_source import Source
+    from engine.base.rows import Source
     from engine.session.transaction.work import Work
     from planner.statements import CursorKey
 

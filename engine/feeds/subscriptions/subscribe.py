@@ -23,14 +23,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.base.executor import ExecContext
-from engine.base.rows import RowBatch, RowStream, RowTuple
+from engine.base.rows import RowBatch, RowStream, RowTuple, Source
 from engine.executors.expressions import has_sublink
 from engine.feeds.subscriptions.rights import Permit
 from engine.plans.query import CompiledQuery, check_populated, collect, execute
 from engine.session.named_subscriptions import Reading, readable
 from engine.session.plans.plan import Plan
 from engine.session.portal import Command, Outcome, Rows
-from engine.session.row_source import Source
 from engine.session.transaction.block_state import BLOCK
 from engine.session.transaction.time_travel import timestamp_of
 from engine.session.transaction.timelines import gone
