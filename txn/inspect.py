@@ -139,7 +139,7 @@ def storage(core: Coordinator) -> StorageFacts:
         hot_limit=core.options.hot_bytes,
         superseded=sum(g.log.superseded for g in generations),
         cached_bytes=core.log.cache.bytes,
-        log_bytes=core.log.pressure().bytes,
+        log_bytes=core.log.length,
         doomed=len(core.doomed_parts),
         written=core.written,
         damaged=(

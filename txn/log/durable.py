@@ -30,6 +30,7 @@ from weakref import WeakValueDictionary
 
 from txn.base.errors import DamagedEntry, DamagedFile, Fenced, OutOfSpace, TxnError
 from txn.base.records import Batch
+from txn.base.slices import over
 from txn.base.time import Clock, IdGen
 from txn.base.types import IndexId, PartRef, ShardId, ShardSpec, Timestamp
 from txn.log.group_commit import Committer
@@ -646,8 +647,23 @@ class DurableLog:
                 ):
                     raise
 
+    @property
+    def length(self) -> int:
+        """Encoded bytes of the entries that the log holds."""
+        return self._txns.map.bytes
+
+    async def laggards(self) -> tuple[ShardId, ...]:
+        """Return the shards whose unflushed entries keep the log, the oldest first; others run meanwhile, for they may be thousands."""
+        held = []
+        for one in self._txns.map.lagging():
+            if one is not None:
+                held.append(one)
+            if over():
+                await asyncio.sleep(0)
+        return tuple(shard for _, shard in sorted(held))
+
     def pressure(self) -> LogPressure:
-        """Return what the flush policy needs to know. Cheap."""
+        """Return what the log holds, and for whom: a look at every shard with unflushed entries, a microsecond each."""
         log_map = self._txns.map
         return LogPressure(
             bytes=log_map.bytes,

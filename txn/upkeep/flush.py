@@ -221,14 +221,16 @@ class Flusher:
         live = [h.latest.generation for h in core.shards.values() if h.latest.generation is not None]
         live = [g for g in live if g.damage is None]
         superseded = sum(g.log.superseded for g in live)
-        for generation in sorted(live, key=lambda g: -g.log.superseded):
+        changed = [g for g in live if g.log.superseded] if superseded > options.history_versions else ()
+        for generation in sorted(changed, key=lambda g: -g.log.superseded):
             if superseded <= options.history_versions:
                 break
             superseded -= generation.log.superseded
             self._want(generation.shard, history=True)
         total = sum(len(g.rows) for g in live)
-        for generation in sorted(live, key=lambda g: -g.log.current):
-            if total <= options.hot_rows_total or not generation.log.current:
+        hot = [g for g in live if g.log.current] if total > options.hot_rows_total else ()
+        for generation in sorted(hot, key=lambda g: -g.log.current):
+            if total <= options.hot_rows_total:
                 break
             total -= generation.log.current
             self._want(generation.shard)
@@ -258,12 +260,14 @@ class Flusher:
             if history.latest.generation is None or self._has_doomed(manifest):
                 self._want(shard)
         await asyncio.sleep(0)
-        pressure = core.log.pressure()
-        if pressure.bytes > self._log_bound():
-            for shard in pressure.laggards:
-                self._want(shard)
-        if pressure.bytes > KEPT_LOG * options.log_bytes:
-            self._stop_keeping(pressure.laggards)
+        held = core.log.length
+        if held > min(self._log_bound(), KEPT_LOG * options.log_bytes):
+            laggards = await core.log.laggards()
+            if held > self._log_bound():
+                for shard in laggards:
+                    self._want(shard)
+            if held > KEPT_LOG * options.log_bytes:
+                self._stop_keeping(laggards)
 
     def _log_bound(self) -> int:
         """Return from how many bytes on the log is too long: less where space is, so that it can be flushed when there is none."""

@@ -11,7 +11,7 @@ hundred commits, and the answer may be up to 63 entries early, which is harmless
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from txn.base.types import ShardId
 
@@ -77,13 +77,22 @@ class LogMap:
 
     def trim_point(self) -> int:
         """Return the sequence number below which no shard needs the log."""
-        held = [at for at in map(self.holds, self._dirty) if at is not None]
-        return min(held, default=self.next)
+        flushed = self._flushed.get
+        held = [
+            max(segments[0] << _SEGMENT_BITS, flushed(shard, 0) + 1)
+            for shard, segments in self._dirty.items()
+        ]
+        return max(self.first, min(held)) if held else self.next
+
+    def lagging(self) -> Iterator[tuple[int, ShardId] | None]:
+        """Yield the shards that need log entries, in no order, each with the oldest it needs; None for one that has been flushed meanwhile."""
+        for shard in list(self._dirty):
+            at = self.holds(shard)
+            yield None if at is None else (at, shard)
 
     def laggards(self) -> tuple[ShardId, ...]:
         """Return the shards that need log entries, the one that needs the oldest first."""
-        held = [(at, shard) for shard in self._dirty if (at := self.holds(shard)) is not None]
-        return tuple(shard for _, shard in sorted(held))
+        return tuple(shard for _, shard in sorted(one for one in self.lagging() if one is not None))
 
     def trimmed(self, before: int) -> None:
         """Record that the log now begins at ``before``. Idempotent."""
