@@ -54,7 +54,9 @@ class FieldDescription:
 
 
 class Fields(tuple[FieldDescription, ...]):
-    """The columns of results that come again and again; ``encoded``: what RowDescription says of them in UTF-8, once that was asked for."""
+    """The columns of results that come again and again; ``encoded``: what RowDescription says of them in
+    UTF-8, once that was asked for.
+    """
 
     encoded: bytes | None = None
 
@@ -98,11 +100,13 @@ class Responder(Protocol):
         """Whether the client has gone: what is sent is discarded."""
 
     rests: bool
-    """Whether what is sent from now on rests on what only the server knows that leads (``Standing``): it is kept back while that
-    is not sure. True unless the backend says otherwise."""
+    """Whether what is sent from now on rests on what only the server knows that leads (``Standing``): it is
+    kept back while that is not sure. True unless the backend says otherwise."""
 
     def confirmed(self) -> None:
-        """This server has led until now, so that all that is queued holds, and so does the end of the statement that runs."""
+        """This server has led until now, so that all that is queued holds, and so does the end of the
+        statement that runs.
+        """
 
     def row_description(self, fields: Sequence[FieldDescription]) -> None:
         """Queue RowDescription (simple protocol only; the extended protocol sends it on Describe). DataError 22P05."""
@@ -179,8 +183,9 @@ class Responder(Protocol):
     async def long_message(self, kind: int, pieces: Iterator[bytes | memoryview]) -> None:
         """Queue one framed DataRow (68) or CopyData (100) that comes in pieces, and wait for the client between them.
 
-        Empty pieces are chances for others to go on. Whatever interrupts the wait is raised at once; a message whose first bytes are
-        queued is completed all the same, as the client takes it, and all that is sent later follows it. Nothing else is sent in the middle of it.
+        Empty pieces are chances for others to go on. Whatever interrupts the wait is raised at once; a
+        message whose first bytes are queued is completed all the same, as the client takes it, and all that
+        is sent later follows it. Nothing else is sent in the middle of it.
         """
 
     def when_complete(self, then: Callable[[], None]) -> None:
@@ -235,7 +240,9 @@ class Backend(Protocol):
         """
 
     def synced(self, outcome: asyncio.Future[Any]) -> None:
-        """The future that ``sync`` or ``query`` returned is done, with a result or an exception; raises as ``sync`` does."""
+        """The future that ``sync`` or ``query`` returned is done, with a result or an exception; raises as
+        ``sync`` does.
+        """
 
     def failed(self) -> MaybeAwaitable[None]:
         """An error was sent in the extended protocol; what follows is skipped until Sync.
@@ -251,9 +258,11 @@ class Backend(Protocol):
         """
 
     def long_query(self, text: Awaitable[str], out: Responder) -> MaybeAwaitable[None]:
-        """As ``query``, of a text that has arrived and is still to be read: a cancel or time-out ends that, too, and counts from now on.
+        """As ``query``, of a text that has arrived and is still to be read: a cancel or time-out ends that,
+        too, and counts from now on.
 
-        ``text`` raises RemoteProtocolError and DataError, which are raised on; so it is with the other ``long_`` messages.
+        ``text`` raises RemoteProtocolError and DataError, which are raised on; so it is with the other
+        ``long_`` messages.
         """
 
     def long_parse(self, message: Awaitable[ParseFields]) -> MaybeAwaitable[None]:
@@ -273,9 +282,11 @@ class Backend(Protocol):
         result_format: int,
         out: Responder,
     ) -> MaybeAwaitable[None]:
-        """Run a function by its oid (FunctionCall, the fast path) and answer with ``out.function_result``; raises BackendError.
+        """Run a function by its oid (FunctionCall, the fast path) and answer with ``out.function_result``;
+        raises BackendError.
 
-        ``formats``: of the arguments: none, one for all, or one each. Outside a block it is a transaction by itself, committed here.
+        ``formats``: of the arguments: none, one for all, or one each. Outside a block it is a transaction by
+        itself, committed here.
         """
 
     def status(self) -> TransactionStatus:
@@ -283,13 +294,18 @@ class Backend(Protocol):
 
     @property
     def wrote(self) -> bool:
-        """Whether the running transaction, or the last one if none runs, is one that writes (see ``pgwire.session.turns``)."""
+        """Whether the running transaction, or the last one if none runs, is one that writes (see
+        ``pgwire.session.turns``).
+        """
 
     def cancel(self, *, ends: bool = False) -> None:
-        """A CancelRequest with this connection's key arrived; may be called at any time. ``ends``: the connection is to end, too."""
+        """A CancelRequest with this connection's key arrived; may be called at any time. ``ends``: the
+        connection is to end, too.
+        """
 
     def unmet(self) -> ErrorReport | None:
-        """Return what answers the next message of a batch if the last cancel has met nothing: what ran had ended, or could not be interrupted.
+        """Return what answers the next message of a batch if the last cancel has met nothing: what ran had
+        ended, or could not be interrupted.
 
         Asked between two messages, once for a cancel.
         """

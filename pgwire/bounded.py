@@ -4,11 +4,13 @@
     '[2:3][-1:0]={{1,2},{3,4}}'  BoundedArray(((1, 2), (3, 4)), (2, -1))
     '[1:3]={1,2,3}'              (1, 2, 3)                         bounds of 1 are those of any tuple
 
-Only the outermost level is one, with a bound for each dimension; it is never empty, and never are all its bounds 1 (``bounded`` sees
-to it). So whoever makes a new array of its items gets one that begins at 1, and says otherwise where the bounds are to stay.
+Only the outermost level is one, with a bound for each dimension; it is never empty, and never are all its
+bounds 1 (``bounded`` sees to it). So whoever makes a new array of its items gets one that begins at 1, and
+says otherwise where the bounds are to stay.
 
-Values of row types are bytes (``pgwire.codecs.users.composite``). Those with such an array in them say so where their attributes begin, so that what is
-stored of them can be marked without a type at hand: a server that knows no lower bounds has to refuse it by its format.
+Values of row types are bytes (``pgwire.codecs.users.composite``). Those with such an array in them say so
+where their attributes begin, so that what is stored of them can be marked without a type at hand: a server
+that knows no lower bounds has to refuse it by its format.
 
 Two arrays that differ in their bounds alone are unequal; their order is decided by the bounds last.
 """

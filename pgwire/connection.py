@@ -115,7 +115,8 @@ class Connection:
     ) -> None:
         """Start in state STARTUP.
 
-        ``max_message_bytes`` bounds the length word of any one message, ``room`` what all connections' long ones take together.
+        ``max_message_bytes`` bounds the length word of any one message, ``room`` what all connections' long
+        ones take together.
         """
         self.state = STARTUP
         self.out: list[bytes | bytearray | memoryview] = []
@@ -169,7 +170,9 @@ class Connection:
         self.start = self.stop = 0
 
     def has_read(self) -> None:
-        """The last message, a long one, has been made into what is wanted of it: its bytes count no more. Idempotent."""
+        """The last message, a long one, has been made into what is wanted of it: its bytes count no more.
+        Idempotent.
+        """
         if self._room is not None:
             self._room.give(self._held)
         self._held = 0
@@ -185,8 +188,8 @@ class Connection:
 
         Raises:
             RemoteProtocolError: the state is CLOSED afterwards if it is fatal; else that of the transition
-                the message would have made, and the caller answers with an error: so it does with 53200 where there is no
-                room for a long message, which is dropped as it comes.
+                the message would have made, and the caller answers with an error: so it does with 53200 where
+                there is no room for a long message, which is dropped as it comes.
         """
         if not RECEIVE[self.state]:
             return PAUSED
@@ -225,7 +228,8 @@ class Connection:
         return kind if known and length < len(frames) else NO_FRAME
 
     def next_frame(self) -> int:
-        """Return the next message's type and make its transition; NO_FRAME if there is none to act on, DROPPING to be asked again.
+        """Return the next message's type and make its transition; NO_FRAME if there is none to act on,
+        DROPPING to be asked again.
 
         In state STARTUP the type is one of the numbers above 255 of ``messages`` and the value is in
         ``startup_message``. Raises as ``next_event``, but leaves payloads unread.
@@ -371,7 +375,8 @@ class Connection:
     # ------------------------------------------------------------------ COPY FROM STDIN
 
     def copy_chunk(self) -> bytes | None:
-        """Return COPY data that has arrived, b"" if more is needed (or ``dropping``), None at CopyDone (which leaves copy-in).
+        """Return COPY data that has arrived, b"" if more is needed (or ``dropping``), None at CopyDone (which
+        leaves copy-in).
 
         Pieces need not end where CopyData messages end. Only legal in a copy-in state.
 
@@ -444,7 +449,9 @@ class Connection:
         return pos - first
 
     def _skip_rest(self) -> bool:
-        """Drop the rest of a message that nobody reads: CopyData whose COPY has failed, what is too long; return whether all has arrived."""
+        """Drop the rest of a message that nobody reads: CopyData whose COPY has failed, what is too long;
+        return whether all has arrived.
+        """
         while self._left:
             piece = self._frames.take_partial(self._left)
             if not piece:
@@ -469,7 +476,9 @@ class Connection:
         self.out.append(data)
 
     def advance(self, kind: int) -> None:
-        """Make the transition of backend message type ``kind``, whose bytes the caller queues. ConnectionError if closed."""
+        """Make the transition of backend message type ``kind``, whose bytes the caller queues.
+        ConnectionError if closed.
+        """
         after = SEND[self.state].get(kind)
         if after is None:
             if self.state is CLOSED:  # by the statement itself, or while nothing could interrupt it

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 class ErrorReport:
     """Fields of an error or notice. ``position`` counts characters from 1.
 
-    ``routine`` is PostgreSQL's name of the function that found the error, given only where clients decide by it. ``log_detail``: DETAIL as the
-    server's log has it, where that is longer; no client sees it.
+    ``routine`` is PostgreSQL's name of the function that found the error, given only where clients decide by
+    it. ``log_detail``: DETAIL as the server's log has it, where that is longer; no client sees it.
     """
 
     severity: str

@@ -5,9 +5,10 @@
         give_way() ── slice is over ─────► laid aside as it stands, stack and all ─────────► others run
         goes on, or raises 57014     ◄──── taken up again ◄──────────────────────────────── next turn
 
-Call ``give_way`` in every loop whose length or whose steps a client decides, or iterate over ``paced(items)``. It costs a look at
-the clock (some 80 ns); a loop of cheaper steps calls it every n steps. What is one long call of C cannot be laid aside: declare it
-``outside`` and a worker process runs it where its input is large, while the strand waits.
+Call ``give_way`` in every loop whose length or whose steps a client decides, or iterate over
+``paced(items)``. It costs a look at the clock (some 80 ns); a loop of cheaper steps calls it every n steps.
+What is one long call of C cannot be laid aside: declare it ``outside`` and a worker process runs it where its
+input is large, while the strand waits.
 
 Words
     strand   a line of work that can be laid aside: the stack of a statement (``engine.base.loop.strands`` makes them)
@@ -15,11 +16,14 @@ Words
              where expressions are evaluated, statements planned, values decoded and encoded (``opened``)
     turn     what must happen at once for everybody else; ``whole_turn`` marks it, and nothing of a user's runs within one
 
-Promises: closed is what nobody has opened, so that code that was not looked at keeps its turn. ``give_way`` never lets others run outside
-an open stretch, nor within ``whole_turn``; there the debug mode (``HOLDFAST_DEBUG_TURNS``) raises TurnBroken, whether a slice is over or not. Where nothing can
-be laid aside (a thread, a worker of Spark) ``give_way`` asks whether the statement has been cancelled (``polled``), and no more.
+Promises: closed is what nobody has opened, so that code that was not looked at keeps its turn. ``give_way``
+never lets others run outside an open stretch, nor within ``whole_turn``; there the debug mode
+(``HOLDFAST_DEBUG_TURNS``) raises TurnBroken, whether a slice is over or not. Where nothing can be laid aside
+(a thread, a worker of Spark) ``give_way`` asks whether the statement has been cancelled (``polled``), and no
+more.
 
-This module is plain data and a clock, so that codecs and planner need nothing of the engine; ``install`` gives it its strands.
+This module is plain data and a clock, so that codecs and planner need nothing of the engine; ``install``
+gives it its strands.
 """
 
 from __future__ import annotations
@@ -78,7 +82,9 @@ def give_way() -> None:
 
 
 def paced(items: Sequence[T], every: int = PACE) -> Iterable[T]:
-    """Return ``items``, to be iterated over as often as one likes, giving way after each ``every`` of them; a short sequence as it is."""
+    """Return ``items``, to be iterated over as often as one likes, giving way after each ``every`` of them; a
+    short sequence as it is.
+    """
     if every == 1:
         return _each(items)
     return items if len(items) <= every else _Paced(items, every)
@@ -116,7 +122,9 @@ def paced_iter(items: Iterable[T], every: int = PACE) -> Iterator[T]:
 
 
 def paced_sorted(items: Iterable[T], key: Callable[[T], Any] | None = None) -> list[T]:
-    """As ``sorted``, giving way while keys are computed, once for each item, and between runs of ``RUN`` items that are sorted in one call."""
+    """As ``sorted``, giving way while keys are computed, once for each item, and between runs of ``RUN``
+    items that are sorted in one call.
+    """
     gathered = list(paced_iter(items))
     keys: list[Any] = gathered if key is None else [key(item) for item in paced(gathered)]
     if len(keys) <= RUN:
@@ -134,7 +142,9 @@ def paced_sorted(items: Iterable[T], key: Callable[[T], Any] | None = None) -> l
 def opened(may: bool) -> bool:
     """Open the code that follows, or close it; returns what it was, which the caller puts back in a ``finally``.
 
-    Within a turn it stays closed, and where no strand has a slice (``NOBODY``): what runs there is no part of the stack it stands on. For the event loop's thread alone. No ``await`` may stand between the two calls: each step of a coroutine begins closed.
+    Within a turn it stays closed, and where no strand has a slice (``NOBODY``): what runs there is no part of
+    the stack it stands on. For the event loop's thread alone. No ``await`` may stand between the two calls:
+    each step of a coroutine begins closed.
     """
     global _open, _ends
     was = _open
@@ -152,7 +162,8 @@ def needs_closing() -> bool:
 
 
 def closed_step() -> Closed:
-    """Close what follows: a step of a coroutine that synchronous code drives, which may be laid aside ``between`` its steps if that code is open.
+    """Close what follows: a step of a coroutine that synchronous code drives, which may be laid aside
+    ``between`` its steps if that code is open.
 
     Returns what ``end_step`` takes, in a ``finally``.
     """
@@ -201,7 +212,9 @@ def openly(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def opening(function: Callable[P, T]) -> Callable[P, T]:
-    """Have a function be open code whoever calls it: a walk over what nobody changes, whose callers hold nothing that others may not see half done."""
+    """Have a function be open code whoever calls it: a walk over what nobody changes, whose callers hold
+    nothing that others may not see half done.
+    """
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -218,7 +231,8 @@ def is_open() -> bool:
 class whole_turn:
     """Mark what must happen at once for everybody else: no ``await`` and nothing of a user's within it.
 
-    The strand is not laid aside there. In debug mode ``give_way`` raises TurnBroken. The kinds of turns are listed in docs/internals/invariants.md.
+    The strand is not laid aside there. In debug mode ``give_way`` raises TurnBroken. The kinds of turns are
+    listed in docs/internals/invariants.md.
     """
 
     __slots__ = ("_was",)
@@ -255,7 +269,9 @@ _count_lock = threading.Lock()
 
 
 def _closed() -> float:
-    """Return when ``give_way`` looks closer in closed code: at once within a turn, and while threads poll, for all share the one clock."""
+    """Return when ``give_way`` looks closer in closed code: at once within a turn, and while threads poll,
+    for all share the one clock.
+    """
     return 0.0 if _polling or (DEBUG and _turns and _bound_ends == _NEVER) else _bound_ends
 
 
@@ -270,7 +286,8 @@ class OverBudget(BaseException):
 
 @contextmanager
 def bounded(seconds: float) -> Iterator[None]:
-    """Have ``give_way`` raise OverBudget once the code within has taken longer, and what would run ``outside`` at once; it is closed meanwhile. May be nested: the inner one counts.
+    """Have ``give_way`` raise OverBudget once the code within has taken longer, and what would run
+    ``outside`` at once; it is closed meanwhile. May be nested: the inner one counts.
 
     A turn that has to be whole may hold it, as nobody runs meanwhile. In a thread it changes nothing.
     """
@@ -315,7 +332,9 @@ def install(
     run_outside: Callable[[str, tuple[Any, ...]], Any] | None,
     run_beside: Callable[[Callable[..., Any], tuple[Any, ...]], Any] | None = None,
 ) -> None:
-    """Tell how a strand is laid aside, what runs functions ``outside`` and what runs them ``beside``; the calling thread is the loop's."""
+    """Tell how a strand is laid aside, what runs functions ``outside`` and what runs them ``beside``; the
+    calling thread is the loop's.
+    """
     global _lay_aside, _run_outside, _run_beside, _loop_thread
     _lay_aside, _run_outside, _loop_thread = lay_aside, run_outside, threading.get_ident()
     _run_beside = run_beside
@@ -356,12 +375,14 @@ OUTSIDE: dict[str, Callable[..., Any]] = {}
 def outside(
     bytes_: int, weigh: Callable[..., int] | None = None
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Declare a function of plain values as one long call of C, to be run in a worker process where its arguments are large.
+    """Declare a function of plain values as one long call of C, to be run in a worker process where its
+    arguments are large.
 
-    ``bytes_``: up to how many (characters count as bytes) it takes less than a slice here. ``weigh``: what counts instead of the arguments'
-    size, from the arguments. Arguments and result are None, bool, int, float,
-    str, bytes, Decimal, and tuples and lists of them; positional ones only. Must stand at the top of its module. Its DataError and SqlError come back as
-    they are; 57014 when the statement is cancelled while it runs, 53200 where it takes more memory than a worker may.
+    ``bytes_``: up to how many (characters count as bytes) it takes less than a slice here. ``weigh``: what
+    counts instead of the arguments' size, from the arguments. Arguments and result are None, bool, int,
+    float, str, bytes, Decimal, and tuples and lists of them; positional ones only. Must stand at the top of
+    its module. Its DataError and SqlError come back as they are; 57014 when the statement is cancelled while
+    it runs, 53200 where it takes more memory than a worker may.
     """
 
     def declare(function: Callable[P, T]) -> Callable[P, T]:
@@ -383,7 +404,8 @@ def outside(
 
 
 def beside(function: Callable[..., T], *args: Any) -> T | None:
-    """Call what lets go of the interpreter for long, and is over in a time that grows with its arguments, in a thread while others run.
+    """Call what lets go of the interpreter for long, and is over in a time that grows with its arguments, in
+    a thread while others run.
 
     None where nothing can wait for it, and it is not called. What is cancelled meanwhile goes on without anybody.
     """

@@ -1,17 +1,20 @@
-"""Memory that a statement lets go of, freed a slice at a time: a million rows are one call of C, 100 ms, where their container just goes.
+"""Memory that a statement lets go of, freed a slice at a time: a million rows are one call of C, 100 ms,
+where their container just goes.
 
     node, function …   finally: release(table) ──► queue ──► the event loop empties it, 2 ms in each turn
 
-Call ``release`` in the ``finally`` of whatever gathers as much as a client likes: it ends so whether it has come to its end, an error, a cancel, or is
-abandoned. It takes what has many entries and leaves the rest to Python at once. What a statement that failed or was cancelled was at goes by ``release_error``,
-whether its code thought of that or not.
+Call ``release`` in the ``finally`` of whatever gathers as much as a client likes: it ends so whether it has
+come to its end, an error, a cancel, or is abandoned. It takes what has many entries and leaves the rest to
+Python at once. What a statement that failed or was cancelled was at goes by ``release_error``, whether its
+code thought of that or not.
 
-A container that is released is nobody else's any more: it is emptied, whoever still refers to it (a traceback does). What is in it is freed, and
-emptied in its turn, only where nothing else refers to it.
+A container that is released is nobody else's any more: it is emptied, whoever still refers to it (a traceback
+does). What is in it is freed, and emptied in its turn, only where nothing else refers to it.
 
-What is made within an expression has no end of its own: the value goes with whoever has it last, an argument, a row, a variable. Who makes a large
-list or tuple calls ``mind``: the module keeps it, looks at times whether anybody else does, and frees it in slices when nobody has it any more. So does
-who makes a huge text or bytes, whose pages go back to the system in a thread of its own then (``pgwire.release_pages``).
+What is made within an expression has no end of its own: the value goes with whoever has it last, an argument,
+a row, a variable. Who makes a large list or tuple calls ``mind``: the module keeps it, looks at times whether
+anybody else does, and frees it in slices when nobody has it any more. So does who makes a huge text or bytes,
+whose pages go back to the system in a thread of its own then (``pgwire.release_pages``).
 
 For the event loop's thread; elsewhere, and where no loop runs, ``release`` and ``mind`` do nothing.
 """
@@ -39,7 +42,8 @@ LARGE: Final = 4096
 FEW: Final = 16
 """Entries that are never many, however wide."""
 CELLS: Final = 16 * LARGE
-"""As ``LARGE``, of what the entries have together where they are rows, or pairs with rows: half a millisecond to two."""
+"""As ``LARGE``, of what the entries have together where they are rows, or pairs with rows: half a millisecond
+to two."""
 SLICE_S: Final = 0.002
 """Seconds of a turn of the loop that freeing takes."""
 PART: Final = 512
@@ -81,7 +85,9 @@ _resize.restype, _resize.argtypes = ctypes.c_int, (ctypes.POINTER(ctypes.c_void_
 
 
 class _Wide:
-    """A tuple of many entries that is nobody else's: it is made shorter, by what CPython documents for that, which asks for the only reference."""
+    """A tuple of many entries that is nobody else's: it is made shorter, by what CPython documents for that,
+    which asks for the only reference.
+    """
 
     __slots__ = ("_address", "_size")
 
@@ -210,8 +216,8 @@ _huge = _Minded(free_pages)
 def mind(container: _T) -> _T:
     """Return a list or tuple of many entries that was just made; once nobody has it any more it is freed in slices.
 
-    A tuple is a value, which no circle of references goes through: the collector, which would look through all of a new one twice (170 ms for eight
-    million entries), is told to leave it alone.
+    A tuple is a value, which no circle of references goes through: the collector, which would look through
+    all of a new one twice (170 ms for eight million entries), is told to leave it alone.
     """
     if type(container) is tuple:
         _untrack(container)
@@ -220,7 +226,9 @@ def mind(container: _T) -> _T:
 
 
 def is_large(container: Collection[Any]) -> bool:
-    """Tell whether a container has more entries than are freed at once, or rows, or pairs with rows, that have as much together; the first one tells how wide they are."""
+    """Tell whether a container has more entries than are freed at once, or rows, or pairs with rows, that
+    have as much together; the first one tells how wide they are.
+    """
     size = len(container)
     if not FEW < size <= LARGE:
         return size > LARGE
@@ -232,7 +240,8 @@ def is_large(container: Collection[Any]) -> bool:
 
 
 def mind_huge(value: _V) -> _V:
-    """Return a text or bytes that was just made; where it is huge, its pages are freed in a thread once nobody has it any more.
+    """Return a text or bytes that was just made; where it is huge, its pages are freed in a thread once
+    nobody has it any more.
 
     Those that nobody has by now go first, so that a loop that makes one after the other has no more than two.
     """
@@ -257,14 +266,17 @@ def mind_long(container: _T) -> _T:
 
 
 def release(*containers: Any) -> None:
-    """Let go of lists, dicts, sets and deques: large ones, of many entries or of wide rows, are emptied in the turns that follow."""
+    """Let go of lists, dicts, sets and deques: large ones, of many entries or of wide rows, are emptied in
+    the turns that follow.
+    """
     for container in containers:
         if is_large(container):
             _queue.add(container)
 
 
 def let_go(*held: Collection[Any]) -> None:
-    """Let go of containers that others may have, too: of large ones, as ``release`` says, what nobody else has is freed in the turns that follow.
+    """Let go of containers that others may have, too: of large ones, as ``release`` says, what nobody else
+    has is freed in the turns that follow.
 
     For the last words of a function: what its caller has stays whole, and would go as one later.
     """
@@ -290,9 +302,11 @@ def release_values(kept: dict[Any, Any]) -> None:
 
 
 def release_error(error: BaseException) -> None:
-    """Drop the frames of an error that has been dealt with, and of those it came of; what they had gathered goes in slices.
+    """Drop the frames of an error that has been dealt with, and of those it came of; what they had gathered
+    goes in slices.
 
-    So whatever a statement was at when it failed, or was cancelled, is freed without holding others up, whether its code thought of that or not.
+    So whatever a statement was at when it failed, or was cancelled, is freed without holding others up,
+    whether its code thought of that or not.
     """
     found: dict[int, Any] = {}
     errors = [error]
@@ -348,7 +362,8 @@ def _free_some(stack: list[Any]) -> None:
 def _free(part: list[Any], stack: list[Any]) -> None:
     """Empty a list; what its entries alone refer to is put on the stack.
 
-    Who has an entry is asked before anything else is: rows that a thousand lists share would be gone through a thousand times.
+    Who has an entry is asked before anything else is: rows that a thousand lists share would be gone through
+    a thousand times.
     """
     kinds = set(map(type, part))
     if not any(map(_refers, kinds)):

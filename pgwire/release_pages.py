@@ -1,11 +1,14 @@
-"""Huge texts and bytes, whose pages go back to the system in a thread: 250 MB that are freed at once hold all of the process for 8 to 60 ms.
+"""Huge texts and bytes, whose pages go back to the system in a thread: 250 MB that are freed at once hold all
+of the process for 8 to 60 ms.
 
     loop     free_pages([text]) ──► queue
     thread                          madvise(its pages, MADV_DONTNEED), without the interpreter's lock; then the object is freed, which has no pages left
 
-Giving pages back takes the lock on the process's memory as a reader, so that others have page faults meanwhile; unmapping them takes it as a writer.
+Giving pages back takes the lock on the process's memory as a reader, so that others have page faults
+meanwhile; unmapping them takes it as a writer.
 
-The caller has looked that nobody else refers to the value: its contents are gone from then on, its header, which stands before them, is not.
+The caller has looked that nobody else refers to the value: its contents are gone from then on, its header,
+which stands before them, is not.
 """
 
 from __future__ import annotations

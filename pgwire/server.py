@@ -47,16 +47,15 @@ class ServerConfig:
     """Where to listen and what one client may use.
 
     Attributes:
-        host: address to bind; several with an iterable are not supported, "" binds all.
-        port: TCP port; 0 lets the system choose (``Server.port`` tells).
-        unix_directory: also listen on ``<directory>/.s.PGSQL.<port>`` if set.
-        tls: context with a certificate; without one SSLRequest is answered N.
-        tls_end_point: what SCRAM binds to over TLS (``pgwire.auth.end_point``); empty: channel binding is not offered.
-        max_connections: authenticated sessions; more get FATAL 53300. Others have places of their own (``pgwire.session.lobby``).
-        max_message_bytes: largest Query, Parse, Bind or CopyData.
-        authentication_timeout_s: from accept to the first ReadyForQuery.
-        input_limit_bytes: what may arrive while a message is handled before reading pauses.
-        output_limit_bytes: what the transport may hold before ``drain`` suspends.
+        host: address to bind; several with an iterable are not supported, "" binds all. port: TCP port; 0
+        lets the system choose (``Server.port`` tells). unix_directory: also listen on
+        ``<directory>/.s.PGSQL.<port>`` if set. tls: context with a certificate; without one SSLRequest is
+        answered N. tls_end_point: what SCRAM binds to over TLS (``pgwire.auth.end_point``); empty: channel
+        binding is not offered. max_connections: authenticated sessions; more get FATAL 53300. Others have
+        places of their own (``pgwire.session.lobby``). max_message_bytes: largest Query, Parse, Bind or
+        CopyData. authentication_timeout_s: from accept to the first ReadyForQuery. input_limit_bytes: what
+        may arrive while a message is handled before reading pauses. output_limit_bytes: what the transport
+        may hold before ``drain`` suspends.
     """
 
     host: str = "127.0.0.1"
@@ -133,7 +132,9 @@ class Server:
         mock_secret: bytes | None = None,
         room: Room | None = None,
     ) -> None:
-        """Prepare; ``start`` listens. ``room``: what long messages of all clients may take together; without it nothing bounds them."""
+        """Prepare; ``start`` listens. ``room``: what long messages of all clients may take together; without
+        it nothing bounds them.
+        """
         self.database = database
         self.config = config
         self.random_bytes = random_bytes
@@ -310,8 +311,9 @@ class Server:
     async def start_tls(self, transport: asyncio.Transport, hello: bytes = b"") -> asyncio.Transport:
         """Upgrade a socket; OSError if the handshake fails or takes too long.
 
-        ``hello``: what has been read of the handshake already, where it came without an SSLRequest; the client must have
-        named the protocol then (ALPN), so that a handshake meant for another server leads nowhere.
+        ``hello``: what has been read of the handshake already, where it came without an SSLRequest; the
+        client must have named the protocol then (ALPN), so that a handshake meant for another server leads
+        nowhere.
         """
         if self.config.tls is None:
             raise AssertionError("TLS starts without a certificate")

@@ -31,17 +31,22 @@ TCP_OPTIONS: Final = frozenset(_NAMES)
 
 
 UNSENT_BYTES: Final = 256 << 10
-"""What the system takes for a client beyond what is on its way to it, so that a client that does not read costs that much, not megabytes."""
+"""What the system takes for a client beyond what is on its way to it, so that a client that does not read
+costs that much, not megabytes."""
 
 
 def bound_unsent(sock: Any) -> None:
-    """Have the system take no more than ``UNSENT_BYTES`` that cannot be sent yet, where it can be told. What is on its way is not bounded: far clients need much."""
+    """Have the system take no more than ``UNSENT_BYTES`` that cannot be sent yet, where it can be told. What
+    is on its way is not bounded: far clients need much.
+    """
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
 
 
 def unsent(sock: Any) -> int:
-    """Return how many bytes the system holds for a socket that its peer has not acknowledged; 0 where it does not tell."""
+    """Return how many bytes the system holds for a socket that its peer has not acknowledged; 0 where it does
+    not tell.
+    """
     try:
         told = fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4))
     except (OSError, ValueError):

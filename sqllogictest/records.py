@@ -11,9 +11,9 @@ The dialects differ in how results stand on the page, which ``Dialect`` says:
     rs       one row per line, values separated by blanks; ``query error``, ``statement count N``, connection
     duckdb   one row per line, values separated by tabs; a word after ok/error or the sort mode is a connection
 
-A file names its dialect in a first line ``# slt-dialect: rs``; without one, and unless the caller names one, it is guessed:
-sqllogictest-rs's (RisingWave's, DataFusion's) if it has records that only those know, or results of several columns with
-one row per line; else SQLite's.
+A file names its dialect in a first line ``# slt-dialect: rs``; without one, and unless the caller names one,
+it is guessed: sqllogictest-rs's (RisingWave's, DataFusion's) if it has records that only those know, or
+results of several columns with one row per line; else SQLite's.
 """
 
 from __future__ import annotations

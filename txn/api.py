@@ -53,10 +53,11 @@ class Transaction(Protocol):
 
     ``statement``: the number of the one that runs.
 
-    ``read_only``: it must not write, but to ``excepted``. One that began otherwise may be told so, and that it may again.
+    ``read_only``: it must not write, but to ``excepted``. One that began otherwise may be told so, and that
+    it may again.
 
-    ``urgent``: set it where others wait for what this one is going to do. It then begins to write even while hot versions
-    take twice the memory that they may.
+    ``urgent``: set it where others wait for what this one is going to do. It then begins to write even while
+    hot versions take twice the memory that they may.
     """
 
     id: TxnId
@@ -97,15 +98,17 @@ class Transaction(Protocol):
     def enter(self, name: str) -> str | None:
         """Read, and write, in a timeline; None if it does, else the name of the one that it is in for good.
 
-        A transaction that was begun without a timeline may enter any, once: it then reads that timeline's state of the
-        moment at which it began. Raises KeyError when there is no such timeline, ReadBelowSince when that state is gone.
+        A transaction that was begun without a timeline may enter any, once: it then reads that timeline's
+        state of the moment at which it began. Raises KeyError when there is no such timeline, ReadBelowSince
+        when that state is gone.
         """
 
     def split(self) -> Mapping[str, Transaction] | None:
-        """Return a transaction for each timeline, this one among them: reads in one are of the moment at which this one began.
+        """Return a transaction for each timeline, this one among them: reads in one are of the moment at
+        which this one began.
 
-        They end with this one, whose ``read_points`` go on naming all. None where it cannot be in several: it was begun to write, there is one
-        timeline only, or it is in one for good.
+        They end with this one, whose ``read_points`` go on naming all. None where it cannot be in several: it
+        was begun to write, there is one timeline only, or it is in one for good.
         """
 
     @property
@@ -173,13 +176,13 @@ class Transaction(Protocol):
     ) -> AsyncIterator[list[StoredRow]]:
         """Yield all visible rows in chunks, without blocking the loop for long.
 
-        ``ids``: those with these ids, in their order, each once; of a ``range`` that is longer than the table, others as well.
-        Changes of rows with other ids then do not matter, whatever the ``predicate``.
+        ``ids``: those with these ids, in their order, each once; of a ``range`` that is longer than the
+        table, others as well. Changes of rows with other ids then do not matter, whatever the ``predicate``.
 
         Locks the table IS (``for_update``: IX) and no row: what others commit afterwards is compared with
         ``predicate`` (None: any change matters), and the first that matches makes this transaction fail with
-        WriteConflict, at its next ``begin_write``, scan or update or at its commit (``txn.transaction.scan_watch``). A table
-        that is locked S or more is not compared.
+        WriteConflict, at its next ``begin_write``, scan or update or at its commit
+        (``txn.transaction.scan_watch``). A table that is locked S or more is not compared.
         """
 
     def snapshot(self, shard: ShardId, *, predicate: Predicate | None = None) -> MaybeAwaitable[Snapshot]:
@@ -189,10 +192,14 @@ class Transaction(Protocol):
         """Return figures for the router; no read is recorded."""
 
     def count_entries(self, shard: ShardId, index: IndexId, keys: Sequence[Key]) -> list[int]:
-        """Return about how many committed rows are under each key of an index, to choose among them; no read is recorded."""
+        """Return about how many committed rows are under each key of an index, to choose among them; no read
+        is recorded.
+        """
 
     def count_range(self, shard: ShardId, index: IndexId, wanted: KeyRange, most: int) -> int:
-        """Return about how many entries an index has within a range, as ``count_entries``; above ``most`` any such number."""
+        """Return about how many entries an index has within a range, as ``count_entries``; above ``most`` any
+        such number.
+        """
 
     # -- writes ----------------------------------------------------------------------------------
 
@@ -211,7 +218,9 @@ class Transaction(Protocol):
         """
 
     def try_begin_write(self, shard: ShardId) -> bool:
-        """As ``begin_write`` of one table, the transaction's first operation, where nothing has to be waited for; False: call that."""
+        """As ``begin_write`` of one table, the transaction's first operation, where nothing has to be waited
+        for; False: call that.
+        """
 
     def lock_table(self, shard: ShardId, mode: TableLock) -> MaybeAwaitable[None]:
         """Take a table lock explicitly (DDL takes X)."""
@@ -231,7 +240,8 @@ class Transaction(Protocol):
     def insert_unless(
         self, shard: ShardId, row: Row, indexes: Sequence[IndexId]
     ) -> MaybeAwaitable[RowId | StoredRow]:
-        """Stage a new row, as ``insert``, and return its id; where a live row has one of its keys in ``indexes``, return that.
+        """Stage a new row, as ``insert``, and return its id; where a live row has one of its keys in
+        ``indexes``, return that.
 
         The indexes are unique. Takes X on their keys first, and on the row that is returned.
         """
@@ -280,19 +290,23 @@ class Transaction(Protocol):
     def bulk_delete(self, shard: ShardId, row_ids: Any) -> Awaitable[int | None]:
         """Delete many rows: ``array('q')`` of their ids, or an Arrow int64 array; returns how many were there.
 
-        Rows of parts take a bit of memory each until the commit, and a bit of the log (``txn.transaction.bulk_ends``). None, and
-        nothing is done, where table X is not to be had at once.
+        Rows of parts take a bit of memory each until the commit, and a bit of the log
+        (``txn.transaction.bulk_ends``). None, and nothing is done, where table X is not to be had at once.
         """
 
     def spill(self, shard: ShardId, mark: int) -> Awaitable[Sequence[int] | None]:
-        """Make a part of rows that the running statement, and what runs within it, has written one by one since a savepoint (``txn.transaction.spill``).
+        """Make a part of rows that the running statement, and what runs within it, has written one by one
+        since a savepoint (``txn.transaction.spill``).
 
-        No later savepoint may be gone back to. What replaces rows comes under new ids, which are returned; None, and nothing is done,
-        where table X is not to be had at once. Raises OutOfSpace and what else writing a part raises: then the statement has to be undone.
+        No later savepoint may be gone back to. What replaces rows comes under new ids, which are returned;
+        None, and nothing is done, where table X is not to be had at once. Raises OutOfSpace and what else
+        writing a part raises: then the statement has to be undone.
         """
 
     def check_loaded(self, shard: ShardId, changed: frozenset[int]) -> Awaitable[None]:
-        """Raise DuplicateKey if a row that the running statement has spilled shares a key with another; ``changed``: the attnums in which those that replace others differ."""
+        """Raise DuplicateKey if a row that the running statement has spilled shares a key with another;
+        ``changed``: the attnums in which those that replace others differ.
+        """
 
     def staged_rows(self) -> list[tuple[ShardId, int]]:
         """Return how many rows, written one by one, it has in memory, by shard."""
@@ -305,10 +319,11 @@ class Transaction(Protocol):
     ) -> Awaitable[int]:
         """Insert rows that processes elsewhere write as parts; returns the row count.
 
-        Takes table X, then awaits ``write(job)``, which has the workers call ``txn.persist.parts.job.write_parts`` and
-        returns what they have written. ``write`` may ``bulk_delete`` rows that the new ones replace; ``changed`` are then the
-        attnums in which they differ. All the rest as for ``bulk_insert``. Whatever else the workers wrote, and all of
-        it when anything fails or the transaction ends, is deleted; a task that lives on can write nothing more.
+        Takes table X, then awaits ``write(job)``, which has the workers call
+        ``txn.persist.parts.job.write_parts`` and returns what they have written. ``write`` may
+        ``bulk_delete`` rows that the new ones replace; ``changed`` are then the attnums in which they differ.
+        All the rest as for ``bulk_insert``. Whatever else the workers wrote, and all of it when anything
+        fails or the transaction ends, is deleted; a task that lives on can write nothing more.
         """
 
     # -- schema ----------------------------------------------------------------------------------
@@ -326,15 +341,19 @@ class Transaction(Protocol):
         """Register a shard when this transaction commits; usable inside it at once."""
 
     def alter_shard(self, spec: ShardSpec) -> MaybeAwaitable[None]:
-        """Change a shard's schema; takes X. New indexes are built or, if built ahead, completed; unique ones checked (DuplicateKey)."""
+        """Change a shard's schema; takes X. New indexes are built or, if built ahead, completed; unique ones
+        checked (DuplicateKey).
+        """
 
     def rewrite(self, shard: ShardId, rows: Sequence[Row]) -> MaybeAwaitable[None]:
         """Replace all rows (ALTER that must touch rows); takes X."""
 
     def bulk_rewrite(self, spec: ShardSpec, batches: AsyncIterator[Any]) -> Awaitable[int]:
-        """Replace all rows of a shard, and its schema, by writing parts, as ``bulk_insert`` does; returns the row count. Takes X.
+        """Replace all rows of a shard, and its schema, by writing parts, as ``bulk_insert`` does; returns the
+        row count. Takes X.
 
-        Until the last batch has been written, the transaction reads the old rows under the old schema: ``batches`` may be made of them.
+        Until the last batch has been written, the transaction reads the old rows under the old schema:
+        ``batches`` may be made of them.
         """
 
     def truncate(self, shard: ShardId) -> MaybeAwaitable[None]:
@@ -364,17 +383,19 @@ class Transaction(Protocol):
         """
 
     def written_since(self, start: int, most: int) -> tuple[int, Sequence[Row | None]]:
-        """Return the rows written one by one since a savepoint, as they are now (None: deleted), and the savepoint until which they are.
+        """Return the rows written one by one since a savepoint, as they are now (None: deleted), and the
+        savepoint until which they are.
 
-        ``most``: changes that are looked at; where they are used up there may be more. A row that was written twice comes
-        twice; what was loaded or ended in bulk does not come.
+        ``most``: changes that are looked at; where they are used up there may be more. A row that was written
+        twice comes twice; what was loaded or ended in bulk does not come.
         """
 
     def begin_statement(self) -> int:
         """Mark where a client's statement begins that ``undo_statement`` may undo; what was scanned before is kept."""
 
     def undo_statement(self, mark: int) -> MaybeAwaitable[bool]:
-        """Undo a statement that met WriteConflict, so that it can run again: its writes, in slices where they are many, and its scans.
+        """Undo a statement that met WriteConflict, so that it can run again: its writes, in slices where they
+        are many, and its scans.
 
         Only where nobody has seen what it read. False if the transaction must start over, because it does not write
         yet; raises WriteConflict if something scanned by an earlier statement has changed. Locks stay.
@@ -383,7 +404,8 @@ class Transaction(Protocol):
     def commit(self) -> MaybeAwaitable[Timestamp]:
         """Commit; when nothing was written returns the timestamp of what was read. Durable and applied on return (P2).
 
-        Raises WriteConflict (a scan was overtaken), OutOfSpace (both: rolled back, server goes on), CommitUnknown (08007, server stops), Fenced.
+        Raises WriteConflict (a scan was overtaken), OutOfSpace (both: rolled back, server goes on),
+        CommitUnknown (08007, server stops), Fenced.
         """
 
     def withdraw(self) -> bool:
@@ -426,11 +448,12 @@ class Store(Protocol):
     ) -> Transaction:
         """Start a transaction at ``read_ts()`` with a read hold. ``session`` names the connection in errors.
 
-        ``at``: read at that timestamp instead (raises ReadBelowSince; ValueError above ``read_ts()``: ``reach`` it first).
-        One that writes all the same must find what it has read unchanged, as always. ``lock_timeout_ms``: limit of
-        each lock wait, 0 for none, None for the store's default. ``timeline``: None for the default one, unless
-        ``Transaction.enter`` says otherwise before it has read anything. KeyError when there is no such timeline.
-        ``points``: with ``at``, what it reads at in the timelines that it may enter (``Transaction.read_points``).
+        ``at``: read at that timestamp instead (raises ReadBelowSince; ValueError above ``read_ts()``:
+        ``reach`` it first). One that writes all the same must find what it has read unchanged, as always.
+        ``lock_timeout_ms``: limit of each lock wait, 0 for none, None for the store's default. ``timeline``:
+        None for the default one, unless ``Transaction.enter`` says otherwise before it has read anything.
+        KeyError when there is no such timeline. ``points``: with ``at``, what it reads at in the timelines
+        that it may enter (``Transaction.read_points``).
         """
 
     def read_ts(self, timeline: str | None = None) -> Timestamp:
@@ -461,8 +484,8 @@ class Store(Protocol):
     ) -> AsyncIterator[Changes | Progress]:
         """Yield the rows of shards at ``as_of`` (default: now), then every change above it and below ``until`` (C8).
 
-        ``snapshot`` False: only the changes. See ``txn.upkeep.subscribe`` for what is promised, and ``Subscription`` for
-        ``position``, ``poll`` and ``close``.
+        ``snapshot`` False: only the changes. See ``txn.upkeep.subscribe`` for what is promised, and
+        ``Subscription`` for ``position``, ``poll`` and ``close``.
 
         Raises ReadBelowSince; ValueError if ``as_of`` is in the future; KeyError if a shard does not exist then;
         CrossesTimelines if they are not of one timeline.
@@ -474,8 +497,8 @@ class Store(Protocol):
     def build_index(self, spec: ShardSpec, index: IndexId, elsewhere: Elsewhere | None = None) -> IndexBuild:
         """Return the build, not begun, of an index of ``spec``, which a later ``alter_shard`` to ``spec`` completes.
 
-        Meanwhile the shard goes on being changed (``txn.transaction.index_build``). ``close`` it in any case. ``elsewhere``: who may write
-        its sidecars.
+        Meanwhile the shard goes on being changed (``txn.transaction.index_build``). ``close`` it in any case.
+        ``elsewhere``: who may write its sidecars.
         """
 
     def cancel_waits(self, session: int) -> None:

@@ -96,9 +96,9 @@ class TimelineFacts:
 class LogFacts:
     """The txns shard. Entries ``first .. applied`` are in the log; all of them are applied (C24, C27).
 
-    ``critical_since``: entries below it are needed by nobody, and may be trimmed (C40). ``upper``: every shard is
-    readable below it (C16). ``subscriptions``: how many read changes; ``recent``: up from here they find them in memory.
-    ``new_entries``, ``new_bytes``: what has come since the start.
+    ``critical_since``: entries below it are needed by nobody, and may be trimmed (C40). ``upper``: every
+    shard is readable below it (C16). ``subscriptions``: how many read changes; ``recent``: up from here they
+    find them in memory. ``new_entries``, ``new_bytes``: what has come since the start.
     """
 
     first: int

@@ -73,7 +73,9 @@ class ShardStore:
         return self.core.log.damaged.get(shard)
 
     def damaged(self) -> Collection[ShardId]:
-        """Return the shards that cannot be served as a whole, those among them of which not even the schema is known."""
+        """Return the shards that cannot be served as a whole, those among them of which not even the schema
+        is known.
+        """
         return self.core.log.damaged.keys()
 
     def lost_files(self, shard: ShardId) -> list[DamagedFile]:
@@ -86,13 +88,15 @@ class ShardStore:
         self.core.log.committer.refusal = reason
 
     def on_long_turn(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` within the longer turns of the loop, where nothing is half done: it may read (``read_now``), and begin
-        transactions, but neither lock nor commit.
+        """Call ``callback`` within the longer turns of the loop, where nothing is half done: it may read
+        (``read_now``), and begin transactions, but neither lock nor commit.
         """
         self.core.log.committer.yield_to_readers = callback
 
     def look_for_huge(self, met: Callable[[], bool]) -> None:
-        """Have small commits be looked through for huge values only once ``met`` tells that the process has had one; until this is called, all are."""
+        """Have small commits be looked through for huge values only once ``met`` tells that the process has
+        had one; until this is called, all are.
+        """
         self.core.log.committer.met_huge = lambda: huge_values.met or met()
 
     async def reserve(self, name: str, floor: int, count: int) -> tuple[int, int]:
@@ -168,8 +172,9 @@ class ShardStore:
     def drop_timeline(self, name: str) -> Awaitable[None]:
         """Forget a timeline all of whose shards have been dropped, at once; what was in it is no longer readable.
 
-        Who reads in it goes on. What is returned deletes its register, and raises Fenced, OutOfSpace, Indeterminate: then
-        ``keep_timelines`` does at the next start. Raises KeyError: there is none; ValueError: it has shards.
+        Who reads in it goes on. What is returned deletes its register, and raises Fenced, OutOfSpace,
+        Indeterminate: then ``keep_timelines`` does at the next start. Raises KeyError: there is none;
+        ValueError: it has shards.
         """
         timeline = self.core.timelines.by_name[name]
         if timeline is self.core.timelines.default:
@@ -245,9 +250,10 @@ class ShardStore:
     ) -> Hold:
         """Take a read hold for something that is no transaction; give it back with ``release``.
 
-        ``durable``: the caller takes it again after a restart (before ``started``), and can, for manifests keep history from
-        it on. What it may keep is bounded: see ``TxnOptions.subscription_versions`` and ``on_taken_away``.
-        Raises ReadBelowSince; for a durable hold also where a restart now would find nothing below the newest manifest.
+        ``durable``: the caller takes it again after a restart (before ``started``), and can, for manifests
+        keep history from it on. What it may keep is bounded: see ``TxnOptions.subscription_versions`` and
+        ``on_taken_away``. Raises ReadBelowSince; for a durable hold also where a restart now would find
+        nothing below the newest manifest.
         """
         core, chosen = self.core, self._timeline(timeline)
         if durable and ts is not None and not core.start_holds:
@@ -261,7 +267,9 @@ class ShardStore:
         return bool(self._timeline(timeline).holds.durable())
 
     def started(self) -> None:
-        """Durable holds have been taken again (``TxnOptions.hold_at_start``): what else recovery found may go. Idempotent."""
+        """Durable holds have been taken again (``TxnOptions.hold_at_start``): what else recovery found may
+        go. Idempotent.
+        """
         core = self.core
         if core.start_holds:
             for hold in core.start_holds:
@@ -276,9 +284,11 @@ class ShardStore:
     def on_forgetting(
         self, callback: Callable[[], Iterable[None]], keeps: Callable[[], Iterable[tuple[int, int]]] = tuple
     ) -> None:
-        """Have ``callback`` let go, in slices, of what else nobody reads below ``since``: once a second, behind the store's own.
+        """Have ``callback`` let go, in slices, of what else nobody reads below ``since``: once a second,
+        behind the store's own.
 
-        ``keeps``: what that takes, in bytes, by the timestamps from which on it is not needed; it has its part in what history may take.
+        ``keeps``: what that takes, in bytes, by the timestamps from which on it is not needed; it has its
+        part in what history may take.
         """
         self.core.also_forgets, self.core.also_keeps = callback, keeps
 
@@ -340,7 +350,9 @@ class ShardStore:
 
     @property
     def running(self) -> Mapping[TxnId, Running]:
-        """The transactions that have not ended, by id, oldest first; one that commits is among them until its callbacks have run."""
+        """The transactions that have not ended, by id, oldest first; one that commits is among them until its
+        callbacks have run.
+        """
         return MappingProxyType(self.core.active)
 
     @property

@@ -5,16 +5,17 @@
     hostssl  shop       alice,+staff 10.0.0.0/8     scram-sha-256
     host     all        all          0.0.0.0/0      reject
 
-The first rule that fits decides; where none fits, nobody comes in (manual 21.1). Read when the server starts and again at SIGHUP; a
-file with an error is told of and leaves the rules as they were.
+The first rule that fits decides; where none fits, nobody comes in (manual 21.1). Read when the server starts
+and again at SIGHUP; a file with an error is told of and leaves the rules as they were.
 
-Lines and words are cut as PostgreSQL cuts them: a backslash joins a line to the next one, a comment too, and nothing but a line feed ends
-one; a name may be quoted in part (``+"the staff"``), one that begins with a quote is no keyword. A blank before a comma is an error.
+Lines and words are cut as PostgreSQL cuts them: a backslash joins a line to the next one, a comment too, and
+nothing but a line feed ends one; a name may be quoted in part (``+"the staff"``), one that begins with a
+quote is no keyword. A blank before a comma is an error.
 
-Types are local, host, hostssl and hostnossl; databases names, all, sameuser and samerole; users names, all and +role;
-addresses all, an address with a mask or its length; methods trust, reject and scram-sha-256. What PostgreSQL knows besides (host names,
-regular expressions, @files, options of a method, other methods) is an error that names it. There is no replication: a rule for it
-fits nothing.
+Types are local, host, hostssl and hostnossl; databases names, all, sameuser and samerole; users names, all
+and +role; addresses all, an address with a mask or its length; methods trust, reject and scram-sha-256. What
+PostgreSQL knows besides (host names, regular expressions, @files, options of a method, other methods) is an
+error that names it. There is no replication: a rule for it fits nothing.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ class Rule:
     method: Method
 
     def fits(self, user: str, database: str, peer: Peer, is_member: IsMember) -> bool:
-        """Tell whether the rule is about this connection. ``is_member(role)``: whether the user is, or is in, that role."""
+        """Tell whether the rule is about this connection. ``is_member(role)``: whether the user is, or is in,
+        that role.
+        """
         return (
             self._from(peer)
             and any(_is_database(word, user, database, is_member) for word in self.databases)
@@ -149,7 +152,9 @@ def read(path: str) -> tuple[Rule, ...]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines and their numbers; a backslash at its end joins one, a comment too, to the next, as PostgreSQL reads them."""
+    """Yield the lines and their numbers; a backslash at its end joins one, a comment too, to the next, as
+    PostgreSQL reads them.
+    """
     first, joined = 0, ""
     for number, line in enumerate(text.split("\n"), 1):
         line = line.removesuffix("\r")
@@ -164,7 +169,9 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _fields(line: str) -> list[tuple[Word, ...]]:
-    """Split a line into its columns, each a list of names separated by commas. Blanks may follow a comma, and none may come before it."""
+    """Split a line into its columns, each a list of names separated by commas. Blanks may follow a comma, and
+    none may come before it.
+    """
     columns: list[tuple[Word, ...]] = []
     at, joined = 0, False
     while True:
@@ -187,7 +194,9 @@ def _fields(line: str) -> list[tuple[Word, ...]]:
 
 
 def _word(line: str, at: int) -> tuple[Word, int]:
-    """Read a name, of which any part may be quoted (``+"the staff"``); return it and where it ends. What begins with a quote is no keyword."""
+    """Read a name, of which any part may be quoted (``+"the staff"``); return it and where it ends. What
+    begins with a quote is no keyword.
+    """
     quoted, parts, inside = line[at] == '"', [], False
     while at < len(line):
         char = line[at]
@@ -263,7 +272,9 @@ def _network(address: str, mask: str | None) -> Network:
 
 
 def _ones(mask: str, version: int) -> int:
-    """Return how many bits a mask begins with. Raises ValueError where it has others, too: a mask of hosts (0.0.0.255) is none."""
+    """Return how many bits a mask begins with. Raises ValueError where it has others, too: a mask of hosts
+    (0.0.0.255) is none.
+    """
     written = ipaddress.ip_address(mask)
     zeros = int(written) ^ int.from_bytes(b"\xff" * len(written.packed))
     if written.version != version or zeros & (zeros + 1):

@@ -8,18 +8,21 @@
     a slice of a statement            large values: promised             the slice ends: measured
     |--- entered --- charge(n) --- charge(n) --- (too much? measure) --- left ---|    taken += what the process has grown
 
-Counting each value that a sort, a hash table or an aggregate keeps would cost every row something and still miss one. So what a statement
-has taken is measured: the process's private memory before and after each of its slices, in which nobody else runs on
-the loop; a few microseconds per slice. A large value that a function makes (``planner.base.large``) is charged before
-that, as it comes, since one slice may make many; where the promises would be too much, the process is looked at: what was dropped
-meanwhile costs nothing. Nobody is refused for what Arrow has taken meanwhile: row groups, batches, parts being written and hot rows for
-DuckDB have bounds of their own (``engine.base.memory``), and most of it is made for others. What threads take in the meantime is counted with it, and memory that was free inside the process is
-not: the bounds are coarse, and there to keep the server alive. What sessions keep is counted value by value.
+Counting each value that a sort, a hash table or an aggregate keeps would cost every row something and still
+miss one. So what a statement has taken is measured: the process's private memory before and after each of its
+slices, in which nobody else runs on the loop; a few microseconds per slice. A large value that a function
+makes (``planner.base.large``) is charged before that, as it comes, since one slice may make many; where the
+promises would be too much, the process is looked at: what was dropped meanwhile costs nothing. Nobody is
+refused for what Arrow has taken meanwhile: row groups, batches, parts being written and hot rows for DuckDB
+have bounds of their own (``engine.base.memory``), and most of it is made for others. What threads take in the
+meantime is counted with it, and memory that was free inside the process is not: the bounds are coarse, and
+there to keep the server alive. What sessions keep is counted value by value.
 
-What a statement gives back stays with the allocators where something small lies between, and costs the next one nothing: one after the
-other could so take its share on top of what the last had left. So the server's processes have a ceiling, too, helpers and mapped files included: past
-it no statement grows that has taken more than a little, and no thread that works for one (``Grown``). Within one call, of a function or of what reads and
-writes one value, a statement may have twice its share (``check_within``).
+What a statement gives back stays with the allocators where something small lies between, and costs the next
+one nothing: one after the other could so take its share on top of what the last had left. So the server's
+processes have a ceiling, too, helpers and mapped files included: past it no statement grows that has taken
+more than a little, and no thread that works for one (``Grown``). Within one call, of a function or of what
+reads and writes one value, a statement may have twice its share (``check_within``).
 
 Short statements (``Interrupts.run``: point reads, one-row writes) are not measured; a large value of theirs is charged.
 """
@@ -47,11 +50,13 @@ T = TypeVar("T")
 LITTLE: Final = 8
 """A statement that has taken less than its share divided by this is not refused for what the process has."""
 OF_ALL: Final = 4
-"""What all statements together may have so, in shares of one; then it is they that fill the process, however little each of them has."""
+"""What all statements together may have so, in shares of one; then it is they that fill the process, however
+little each of them has."""
 LEAST: Final = 512
 """What each may have even then: somebody has to look, and end others."""
 COARSE: Final = 16
-"""A statement is refused past its share and one of so many parts of it: two values of an eighth of ``memory`` are its share, and the measure has small things with them."""
+"""A statement is refused past its share and one of so many parts of it: two values of an eighth of ``memory``
+are its share, and the measure has small things with them."""
 WITHIN_A_CALL: Final = 2
 """How many of its shares a statement may have within one call."""
 LOOKS_S: Final = 0.005
@@ -82,9 +87,11 @@ OF_ARENA: Final = 128 << 20
 
 
 def return_large(limit: int) -> None:
-    """Have large pieces of memory returned when they are freed; glibc would keep up to 32 MB of each, once one has been freed.
+    """Have large pieces of memory returned when they are freed; glibc would keep up to 32 MB of each, once
+    one has been freed.
 
-    ``limit``: bytes that statements may have together. Each arena, of which glibc makes eight for each processor, keeps some of what its threads have freed.
+    ``limit``: bytes that statements may have together. Each arena, of which glibc makes eight for each
+    processor, keeps some of what its threads have freed.
     """
     mallopt = getattr(_libc, "mallopt", None)
     if mallopt is not None:
@@ -101,7 +108,9 @@ AGAIN_S: Final = 0.1
 
 
 def give_back() -> None:
-    """Let go of memory that is free inside the process: some milliseconds, so only before somebody is refused, and not over and over for nothing."""
+    """Let go of memory that is free inside the process: some milliseconds, so only before somebody is
+    refused, and not over and over for nothing.
+    """
     global _left, _gave_at
     has = resident_bytes()[0]
     _left = min(_left, has)
@@ -118,13 +127,12 @@ class Statements:
     """What all running statements have taken.
 
     Attributes:
-        limit: bytes that all may take together.
-        each: bytes that one may take.
-        ceiling: bytes in memory of the server's processes, mapped files included, past which a statement that has taken more than a little of its share (``little``) takes no more.
-        taken: bytes taken now.
-        lent: bytes that processes beside the server may take for them now (``engine.base.loop.outside``).
-        beside: bytes that all processes beside the server had when they were last looked at (``engine.base.loop.ceiling``).
-        last: whose slice was the last one.
+        limit: bytes that all may take together. each: bytes that one may take. ceiling: bytes in memory of
+        the server's processes, mapped files included, past which a statement that has taken more than a
+        little of its share (``little``) takes no more. taken: bytes taken now. lent: bytes that processes
+        beside the server may take for them now (``engine.base.loop.outside``). beside: bytes that all
+        processes beside the server had when they were last looked at (``engine.base.loop.ceiling``). last:
+        whose slice was the last one.
     """
 
     __slots__ = ("_waiting", "beside", "ceiling", "each", "last", "lent", "limit", "taken")
@@ -151,11 +159,14 @@ class Statements:
         return max(self.lent, self.beside)
 
     def little(self, limit: int) -> int:
-        """Return up to how many bytes a statement with a share of ``limit`` goes on where the processes are past the ceiling."""
+        """Return up to how many bytes a statement with a share of ``limit`` goes on where the processes are
+        past the ceiling.
+        """
         return min(limit // LITTLE, max(self.each // OF_ALL - self.taken, limit // LEAST))
 
     def lend(self, account: Account | None, most: int) -> int:
-        """Return how many bytes a process may take for a statement, up to ``most``: what the statement may still have, and the server.
+        """Return how many bytes a process may take for a statement, up to ``most``: what the statement may
+        still have, and the server.
 
         A little is always lent, as no statement is refused that has taken a little. They are lent until ``returned``.
         """
@@ -196,7 +207,9 @@ class Statements:
         return sum(resident_bytes()) + self.elsewhere
 
     def left(self, wanted: int) -> int:
-        """Return how many bytes the processes may still take; where that is less than is ``wanted``, once what is free has been given back."""
+        """Return how many bytes the processes may still take; where that is less than is ``wanted``, once
+        what is free has been given back.
+        """
         left = self.ceiling - self.has()
         if left < wanted:
             give_back()
@@ -204,7 +217,9 @@ class Statements:
         return left
 
     def check_ceiling(self, more: int) -> None:
-        """For what no account counts: SqlError 53200 where the process has no room for ``more`` bytes, once what is free has been given back."""
+        """For what no account counts: SqlError 53200 where the process has no room for ``more`` bytes, once
+        what is free has been given back.
+        """
         if self.has() + more > self.ceiling:
             give_back()
             has = self.has()
@@ -234,12 +249,11 @@ class Account:
     """What one session's running statement has taken.
 
     Attributes:
-        limit: bytes it may take: the server's share of a statement, or less where ``statement_memory`` says so.
-        taken: bytes measured so far.
-        promised: bytes of large values made since the last measurement.
-        names: what the session calls objects of the catalog.
-        hears: takes what functions have to say beside their results.
-        decided: whether what the statement has done is durable: nobody is refused then, since what is left is its answer, which is sent in parts.
+        limit: bytes it may take: the server's share of a statement, or less where ``statement_memory`` says
+        so. taken: bytes measured so far. promised: bytes of large values made since the last measurement.
+        names: what the session calls objects of the catalog. hears: takes what functions have to say beside
+        their results. decided: whether what the statement has done is durable: nobody is refused then, since
+        what is left is its answer, which is sent in parts.
     """
 
     __slots__ = (
@@ -279,7 +293,8 @@ class Account:
     def begins(self) -> None:
         """A slice of a statement that may take long begins.
 
-        What the process has let go of since its last one, where nobody else has had one, is its own: rows that a thread has written and freed.
+        What the process has let go of since its last one, where nobody else has had one, is its own: rows
+        that a thread has written and freed.
         """
         now, self._mapped = resident_bytes()
         statements = self.statements
@@ -396,7 +411,9 @@ class Grown:
         self._looks_at = 0.0
 
     def check(self) -> None:
-        """Called as often as one likes. SqlError 53200 where the process has no room, and has grown by more than a little."""
+        """Called as often as one likes. SqlError 53200 where the process has no room, and has grown by more
+        than a little.
+        """
         if perf_counter() >= self._looks_at:
             self._looks_at = perf_counter() + LOOKS_S
             if resident_bytes()[0] - self._began > _statements.each // LITTLE:
@@ -487,8 +504,8 @@ def running() -> Account | None:
 def check_within() -> None:
     """Look what the statement that runs has by now, within one call of a function or codec. SqlError 53200.
 
-    Reading or writing one value has several copies of it for a moment: a statement's share holds two values of an eighth of ``memory``, and what is
-    in between may come to as much again.
+    Reading or writing one value has several copies of it for a moment: a statement's share holds two values
+    of an eighth of ``memory``, and what is in between may come to as much again.
     """
     if _running is not None:
         _running.check(WITHIN_A_CALL)
@@ -501,7 +518,9 @@ def check() -> None:
 
 
 def _charge(size: int, ahead: bool) -> None:
-    """Charge whoever runs; in a thread beside the loop, or outside statements, a value is compared with what one may have, and with what the server has left."""
+    """Charge whoever runs; in a thread beside the loop, or outside statements, a value is compared with what
+    one may have, and with what the server has left.
+    """
     if _running is not None and get_ident() == _loop_thread:
         _running.charge(size, ahead)
         return
@@ -529,7 +548,9 @@ def _tell(severity: Severity, sqlstate: str, message: str) -> None:
 
 
 def _names() -> Names:
-    """Return what the session that runs calls objects; nothing is known in a thread beside the loop. Short statements have none."""
+    """Return what the session that runs calls objects; nothing is known in a thread beside the loop. Short
+    statements have none.
+    """
     return _running.names if _running is not None and get_ident() == _loop_thread else _NO_NAMES
 
 
@@ -546,7 +567,9 @@ def install(statements: Statements) -> None:
 
 
 class Charged(Awaitable[T]):
-    """A statement's work whose slices are charged to its account. They are measured here, and judged where they can fail (``check``)."""
+    """A statement's work whose slices are charged to its account. They are measured here, and judged where
+    they can fail (``check``).
+    """
 
     __slots__ = ("_account", "_work")
 

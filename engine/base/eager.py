@@ -58,7 +58,9 @@ def on_strand(coro: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
 
 
 def call_on_strand(function: Callable[..., T], *args: Any) -> T | Awaitable[T]:
-    """Call a function that may give way on a strand; return its value, or an awaitable of it where it was laid aside."""
+    """Call a function that may give way on a strand; return its value, or an awaitable of it where it was
+    laid aside.
+    """
     first = step(function, *args)
     if type(first) is Done:
         result: T = first.take()
@@ -80,8 +82,8 @@ async def settle(value: T | Awaitable[T]) -> T:
 def give_up(coro: Coroutine[Any, Any, Any]) -> None:
     """End a started coroutine that nobody waits for, as cancelling its task would; idempotent.
 
-    ``close`` alone leaves an asynchronous generator that it waits in marked as running (Python 3.11), with its ``finally`` not run:
-    the loop then cannot close it either.
+    ``close`` alone leaves an asynchronous generator that it waits in marked as running (Python 3.11), with
+    its ``finally`` not run: the loop then cannot close it either.
     """
     if inspect.getcoroutinestate(coro) == inspect.CORO_SUSPENDED:
         try:

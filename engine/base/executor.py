@@ -31,7 +31,8 @@ class RowsChanged(Exception):
 class EngineLimit(SqlError):
     """An engine gives up a query that another executor may well answer; the error is for those who pinned the engine.
 
-    ``lasting``: it is a failure of the engine itself, which other values would meet again. Else values are beyond its types.
+    ``lasting``: it is a failure of the engine itself, which other values would meet again. Else values are
+    beyond its types.
     """
 
     def __init__(self, sqlstate: str, message: str, *, lasting: bool = False) -> None:
@@ -65,7 +66,8 @@ class VirtualRelations(Protocol):
     ) -> Callable[[Sequence[Any]], list[Any]] | None:
         """Return the function from values to what each has: None, a row, or a list of several.
 
-        For so many values that an index over all rows is worth it (``prepare`` has made all). None where ``finder`` is, too.
+        For so many values that an index over all rows is worth it (``prepare`` has made all). None where
+        ``finder`` is, too.
         """
 
 
@@ -124,7 +126,9 @@ class Executor(Protocol):
         """Describe a plan, with what was measured of it, written by ``texts``."""
 
     def measure(self, plan: Any) -> None:
-        """Have what the plan's nodes do measured from now on, as far as the executor can tell them apart. Nobody else runs the plan."""
+        """Have what the plan's nodes do measured from now on, as far as the executor can tell them apart.
+        Nobody else runs the plan.
+        """
 
     async def close(self) -> None:
         """Release what it holds; nothing runs any more."""

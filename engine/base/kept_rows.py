@@ -3,9 +3,10 @@
     row     0 ......... 40,000 ......... 70,000 ....
     chunk   [ in a file ][ in a file     ][ memory ]      older chunks move out once ``KEPT_BYTES`` are exceeded, less where there are many cursors
 
-The file has no name and is gone with the cursor, or the server. A cursor that cannot scroll forgets what it has passed.
-Batches stay as they came, Arrow or rows; only what is asked for becomes tuples. Files are written and read in threads, of which
-one at a time has the file: who gave up waiting for it (a cancelled FETCH) leaves it to end first.
+The file has no name and is gone with the cursor, or the server. A cursor that cannot scroll forgets what it
+has passed. Batches stay as they came, Arrow or rows; only what is asked for becomes tuples. Files are written
+and read in threads, of which one at a time has the file: who gave up waiting for it (a cancelled FETCH)
+leaves it to end first.
 """
 
 from __future__ import annotations
@@ -63,9 +64,10 @@ class KeptRows:
     ) -> None:
         """Keep none yet.
 
-        ``folder``: for the file. ``to_rows``: makes tuples of an Arrow batch. ``measure``: of tuples. ``most``: bytes in memory.
-        ``descriptors``: of the process, one of which the file takes; None: it is not counted.
-        ``called``: what errors call them. ``files``: with which the file counts; None: with nothing.
+        ``folder``: for the file. ``to_rows``: makes tuples of an Arrow batch. ``measure``: of tuples.
+        ``most``: bytes in memory. ``descriptors``: of the process, one of which the file takes; None: it is
+        not counted. ``called``: what errors call them. ``files``: with which the file counts; None: with
+        nothing.
         """
         self._files = files
         self._counted = 0
@@ -186,7 +188,9 @@ class KeptRows:
                 yield RowBatch(arrow=batch.arrow.slice(low, high - low))
 
     async def batches_back(self, start: int, end: int) -> AsyncIterator[RowBatch]:
-        """Yield rows ``end - 1`` .. ``start`` in this order, as far as they were read, a chunk or a part of one at a time."""
+        """Yield rows ``end - 1`` .. ``start`` in this order, as far as they were read, a chunk or a part of
+        one at a time.
+        """
         chunks = self._chunks
         for at in range(len(chunks) - 1, -1, -1):
             chunk = chunks[at]
@@ -212,7 +216,9 @@ class KeptRows:
             raise refused(f"read {self._called}", error) from error
 
     async def rows(self, start: int, end: int) -> list[RowTuple]:
-        """Return rows ``start`` .. ``end - 1`` as far as they were read. Raises SqlError 53200 where they are too much for a statement."""
+        """Return rows ``start`` .. ``end - 1`` as far as they were read. Raises SqlError 53200 where they are
+        too much for a statement.
+        """
         found: list[RowTuple] = []
         async for batch in self.batches(start, end):
             found.extend(batch.rows if batch.rows is not None else self._to_rows(batch.arrow))

@@ -1,4 +1,6 @@
-"""How often a statement is planned or run again before its client has to do something about it, and what it is told then."""
+"""How often a statement is planned or run again before its client has to do something about it, and what it
+is told then.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,9 @@ MAX_RERUNS: Final = 1000
 """Of one statement whose rows to be locked had changed; each run holds the locks of those before."""
 
 AUTOCOMMIT_RETRIES: Final = 50
-"""Of one statement that has lost a race, with its transaction or within it: on busy processors four clients whose function changes two
-rows each have lost ten in a row, and a statement by itself that PostgreSQL answers should not fail for that."""
+"""Of one statement that has lost a race, with its transaction or within it: on busy processors four clients
+whose function changes two rows each have lost ten in a row, and a statement by itself that PostgreSQL answers
+should not fail for that."""
 
 
 class KeepsChanging(SqlError):

@@ -15,8 +15,9 @@
                duckdb     1/4      DuckDB's memory_limit: queries spill to disk. More while it reads values so large that three do not fit (``VALUES``)
                jvm        1/4      the heap of Spark's driver (``-Xmx``), a process of its own, beside ``memory``
 
-The shares add up to more than there is: they are bounds, of which most are not reached at once. ``engine.base.accounts`` keeps
-those of statements and sessions; rows that a transaction has written row by row and not yet committed are its session's.
+The shares add up to more than there is: they are bounds, of which most are not reached at once.
+``engine.base.accounts`` keeps those of statements and sessions; rows that a transaction has written row by
+row and not yet committed are its session's.
 """
 
 from __future__ import annotations

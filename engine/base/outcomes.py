@@ -3,8 +3,8 @@
     txid_current() ──tell──> told, commits ──> pg_xact_status
                                    └─────────> pg_current_snapshot, with the transactions that run
 
-A transaction has its id from its beginning, also while nobody knows whether it will write. Rows carry an id only if it was asked for, so
-that only those are kept. A snapshot lists as running
+A transaction has its id from its beginning, also while nobody knows whether it will write. Rows carry an id
+only if it was asked for, so that only those are kept. A snapshot lists as running
 
     every transaction that runs now and may write      it may yet commit, with an id as old as its beginning
     every one told that committed after the reader's   ts > the reader's read timestamp, in the timeline of its rows: not seen,

@@ -4,8 +4,9 @@
     private key        0600 or less, the user's own; or root's, then 0640 or less
     secret             0600, made at the first start
 
-PostgreSQL's rules and words (manual 19.2, 19.9). What is readable for others is rows, password verifiers, and a key that anybody could
-speak with as this server. Not asked of a ``blob`` directory that servers share: its permissions are its owner's to choose.
+PostgreSQL's rules and words (manual 19.2, 19.9). What is readable for others is rows, password verifiers, and
+a key that anybody could speak with as this server. Not asked of a ``blob`` directory that servers share: its
+permissions are its owner's to choose.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _KEY_OF_ROOT: Final = stat.S_IWGRP | stat.S_IXGRP | stat.S_IRWXO
 
 
 def data_directory_problem(path: Path) -> str | None:
-    """Return why a server may not use a data directory as it is, with DETAIL and HINT; None if it may, or it is not there."""
+    """Return why a server may not use a data directory as it is, with DETAIL and HINT; None if it may, or it
+    is not there.
+    """
     try:
         status = path.stat()
     except OSError:
@@ -54,7 +57,9 @@ def data_directory_problem(path: Path) -> str | None:
 
 
 def prepare_data_directory(path: Path) -> None:
-    """Make the data directory, or take an empty one, for the server's user alone. ConfigError where it is open to others; OSError."""
+    """Make the data directory, or take an empty one, for the server's user alone. ConfigError where it is
+    open to others; OSError.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=OWN)
@@ -69,8 +74,8 @@ def prepare_data_directory(path: Path) -> None:
 def stored_secret(path: Path) -> bytes:
     """Return the secret that the salts of unknown users derive from, made at the first start.
 
-    With another one at each start these salts would change where those of roles stay. One that cannot be kept, or read, is good for
-    this start: what the system will not read now is not written over.
+    With another one at each start these salts would change where those of roles stay. One that cannot be
+    kept, or read, is good for this start: what the system will not read now is not written over.
     """
     file = path / SECRET
 
@@ -102,7 +107,9 @@ def stored_secret(path: Path) -> bytes:
 
 
 def check_private_key(path: str) -> None:
-    """Raise ConfigError unless a private key is the server's alone. A file that is not there is somebody else's to tell."""
+    """Raise ConfigError unless a private key is the server's alone. A file that is not there is somebody
+    else's to tell.
+    """
     try:
         status = os.stat(path)
     except OSError:

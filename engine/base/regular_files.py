@@ -52,6 +52,8 @@ def read_regular(path: str) -> BinaryIO:
 
 
 def reopened(descriptor: int, path: str) -> str:
-    """Return a path by which a library opens once more what a descriptor is: ``path`` itself where the system has none."""
+    """Return a path by which a library opens once more what a descriptor is: ``path`` itself where the system
+    has none.
+    """
     again = f"{_DESCRIPTORS}/{descriptor}"
     return again if Path(again).exists() else path

@@ -62,8 +62,8 @@ def _nothing() -> None:
 class RowStream:
     """A result being produced. Iterate ``batches`` once; ``close`` cancels what still runs (idempotent).
 
-    ``live``: it waits for what others do (SUBSCRIBE), so rows are handed on as they come. ``wanted``: where who reads says how many rows
-    come next, so that no others are computed.
+    ``live``: it waits for what others do (SUBSCRIBE), so rows are handed on as they come. ``wanted``: where
+    who reads says how many rows come next, so that no others are computed.
     """
 
     columns: tuple[OutputColumn, ...]

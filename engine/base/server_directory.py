@@ -47,7 +47,9 @@ def temporary_files(data_dir: Path) -> Iterator[DirectoryFile]:
 
 
 def _files(folder: Path) -> Iterator[DirectoryFile]:
-    """Yield the regular files of a directory; none where there is no such directory. What goes meanwhile is passed over."""
+    """Yield the regular files of a directory; none where there is no such directory. What goes meanwhile is
+    passed over.
+    """
     try:
         entries = os.scandir(folder)
     except FileNotFoundError:

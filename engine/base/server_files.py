@@ -6,9 +6,9 @@
     '/in'                      all files of the directory but hidden ones (.x) and markers (_SUCCESS)
     's3://bucket/in/a.csv'     an object, or several (``engine.base.stored_objects``)
 
-A path is touched only below a directory of the setting ``server_files``: symbolic links and ``..`` are resolved first, and
-what was resolved is what is opened. An object is
-touched only below a bucket or prefix that the setting lists. Everything here blocks: call it in a thread.
+A path is touched only below a directory of the setting ``server_files``: symbolic links and ``..`` are
+resolved first, and what was resolved is what is opened. An object is touched only below a bucket or prefix
+that the setting lists. Everything here blocks: call it in a thread.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class Roots:
 
 
 def roots_of(setting: str) -> Roots:
-    """Return what a ``server_files`` setting lists. ValueError names a path that is not absolute, or says what a URL lacks."""
+    """Return what a ``server_files`` setting lists. ValueError names a path that is not absolute, or says
+    what a URL lacks.
+    """
     directories: list[str] = []
     stores: list[ObjectUrl] = []
     for entry in setting.split(","):
@@ -93,7 +95,9 @@ def file_error(error: OSError, name: str, what: str) -> SqlError:
 
 
 def shrunk(name: str, size: int, found: int) -> SqlError:
-    """Return 58030 for a file that had ``size`` bytes when it was found, and ends after fewer: its rows are not all there."""
+    """Return 58030 for a file that had ``size`` bytes when it was found, and ends after fewer: its rows are
+    not all there.
+    """
     return SqlError(
         "58030",
         f'could not read file "{name}": it has become shorter',
@@ -151,7 +155,8 @@ def found(name: str, roots: Roots) -> list[ServerFile]:
     """Return the files that COPY FROM ``name`` reads, in the order of their names.
 
     Raises:
-        SqlError: 42602, 0A000, 22023 (see ``local_path``), 42501, 58P01 (no such file, or no match), 42809 (no regular file),
+        SqlError: 42602, 0A000, 22023 (see ``local_path``), 42501, 58P01 (no such file, or no match), 42809
+        (no regular file),
             58030.
     """
     if is_object_url(name):
@@ -221,8 +226,8 @@ def target(name: str, roots: Roots) -> str:
 def target_object(name: str, roots: Roots) -> StoredObject:
     """Return the object, or (``name`` ends in /) the folder that COPY TO writes.
 
-    Raises SqlError 22023, 42501, 42809 (a folder, or only a bucket, where an object is named), 58P02 (a folder in which there are
-    objects), and others of ``file_error``.
+    Raises SqlError 22023, 42501, 42809 (a folder, or only a bucket, where an object is named), 58P02 (a
+    folder in which there are objects), and others of ``file_error``.
     """
     at = stored(name, roots, "to")
     if "/" not in at.key:

@@ -1,4 +1,6 @@
-"""Work over many rows on the event loop, a slice at a time: other connections are served in between (docs/internals/architecture.md)."""
+"""Work over many rows on the event loop, a slice at a time: other connections are served in between
+(docs/internals/architecture.md).
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,16 @@ SLICE_S: Final = 0.005  # the loop gets a turn at least this often
 
 
 def pause() -> None:
-    """Let others run if the slice is over: in a coroutine, where an ``await`` may stand. Costs little enough for each row."""
+    """Let others run if the slice is over: in a coroutine, where an ``await`` may stand. Costs little enough
+    for each row.
+    """
     openly(give_way)
 
 
 def rows_at_once(items: Sequence[object]) -> int:
-    """Return how many items are a slice: of wide rows, or pairs with such, few; the first one tells how wide they are."""
+    """Return how many items are a slice: of wide rows, or pairs with such, few; the first one tells how wide
+    they are.
+    """
     one, width = items[0] if items else None, 0
     while isinstance(one, tuple) and one:
         width += len(one)
@@ -42,7 +48,9 @@ def given_way(work: Generator[None, None, T]) -> T:
 
 
 async def in_slices(items: Sequence[T], work: Callable[[Sequence[T]], Iterable[U]]) -> list[U]:
-    """Return what ``work``, which may give way within, gives for each slice, joined. Up to ``SLICE_ROWS`` items, or ``SLICE_CELLS`` of rows, it does not suspend."""
+    """Return what ``work``, which may give way within, gives for each slice, joined. Up to ``SLICE_ROWS``
+    items, or ``SLICE_CELLS`` of rows, it does not suspend.
+    """
     most = rows_at_once(items)
     if len(items) <= most:
         return list(openly(work, items))

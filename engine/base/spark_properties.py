@@ -71,8 +71,9 @@ _FIXED: Final[dict[str, str]] = {
     # pruned by another rule.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
     "spark.scheduler.mode": "FAIR",
-    # A literal is what was written, and a query reads what it was given: Spark replaces ${env:NAME}, ${system:NAME} and settings'
-    # values anywhere in a text unless told not to. The others are as they are by default; no environment decides about them.
+    # A literal is what was written, and a query reads what it was given: Spark replaces ${env:NAME},
+    # ${system:NAME} and settings' values anywhere in a text unless told not to. The others are as they are by
+    # default; no environment decides about them.
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",
@@ -92,8 +93,9 @@ _DEFAULTS: Final[dict[str, str]] = {
     # Listing a handful of files takes no job.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
     "spark.cleaner.periodicGC.interval": "10min",
-    # A table that is broadcast takes at least a page where it is made and one where it is read, however few rows it has; by
-    # default that is 64 MB, to be zeroed and collected. A task has at most 8,192 pages: 32 GB of these.
+    # A table that is broadcast takes at least a page where it is made and one where it is read, however few
+    # rows it has; by default that is 64 MB, to be zeroed and collected. A task has at most 8,192 pages: 32 GB
+    # of these.
     "spark.buffer.pageSize": "4m",
     # What Spark remembers of ended queries for its web page, plans as text among it: by default gigabytes, where
     # expressions are long.
@@ -174,9 +176,10 @@ def check_property(name: str, value: str) -> str | None:
 def check_master(master: str, conf: Mapping[str, str]) -> str | None:
     """Return what is wrong with a master URL and the driver's address, None if nothing is.
 
-    Executors connect to the driver, and whoever reaches its ports could run code in it: so they ask for a secret. A driver that
-    computes itself makes one (``application``), YARN and Kubernetes hand one out; the masters of a standalone cluster have their own,
-    so that ``spark.authenticate`` has to be decided there, and wherever the driver does not listen on loopback alone.
+    Executors connect to the driver, and whoever reaches its ports could run code in it: so they ask for a
+    secret. A driver that computes itself makes one (``application``), YARN and Kubernetes hand one out; the
+    masters of a standalone cluster have their own, so that ``spark.authenticate`` has to be decided there,
+    and wherever the driver does not listen on loopback alone.
     """
     if not _MASTER.fullmatch(master):
         return (
@@ -228,8 +231,8 @@ def application(
 ) -> dict[str, str]:
     """Return the application's properties.
 
-    ``folder``: scratch files go below it. ``conf``: checked, see ``check_property``. ``heap_bytes``: of the driver, which
-    computes itself where Spark is local. ``cores``: of this machine.
+    ``folder``: scratch files go below it. ``conf``: checked, see ``check_property``. ``heap_bytes``: of the
+    driver, which computes itself where Spark is local. ``cores``: of this machine.
     """
     found = dict(_DEFAULTS)
     if is_local(master):
@@ -267,8 +270,9 @@ def shuffle_partitions(rows: int, least: int) -> int:
 def driver_options(properties: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Return (class path, JVM options) that have to be on the driver's own command line.
 
-    The parallel collector, unless ``spark_conf`` names one: Spark sorts in arrays of up to a tenth of a small heap, for which the
-    default collector, G1, needs as many regions side by side, and ends the JVM where it finds none.
+    The parallel collector, unless ``spark_conf`` names one: Spark sorts in arrays of up to a tenth of a small
+    heap, for which the default collector, G1, needs as many regions side by side, and ends the JVM where it
+    finds none.
     """
     path = properties.get("spark.driver.extraClassPath", "")
     options = shlex.split(properties.get("spark.driver.extraJavaOptions", ""))

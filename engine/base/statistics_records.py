@@ -37,7 +37,9 @@ class TableRecord(msgspec.Struct, frozen=True, array_like=True):
 
 
 class McvItem(msgspec.Struct, frozen=True, array_like=True):
-    """A combination of values: as texts (NULL: None), its share of the rows, and the product of its values' own shares."""
+    """A combination of values: as texts (NULL: None), its share of the rows, and the product of its values'
+    own shares.
+    """
 
     values: tuple[str | None, ...]
     frequency: float

@@ -72,7 +72,9 @@ FilePath: TypeAlias = str | StoredObject
 
 
 async def beside(stored: bool, work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
-    """Do ``work`` in a thread; in one of those for object stores, so that one that does not answer holds up nobody else."""
+    """Do ``work`` in a thread; in one of those for object stores, so that one that does not answer holds up
+    nobody else.
+    """
     if not stored:
         return await asyncio.to_thread(work, *args, **more)
     return await asyncio.get_running_loop().run_in_executor(_threads, lambda: work(*args, **more))
@@ -218,7 +220,9 @@ class _Range(io.RawIOBase):
 
 
 def upload(to: StoredObject, file: BinaryIO) -> None:
-    """Write a local file as an object. It comes into being, or replaces another, whole, or not at all. Raises OSError."""
+    """Write a local file as an object. It comes into being, or replaces another, whole, or not at all. Raises
+    OSError.
+    """
     system = filesystem(to.store)
     stream = system.open_output_stream(to.key)
     try:

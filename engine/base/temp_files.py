@@ -4,8 +4,8 @@
     rows of cursors                 ┘
     DuckDB, an instance of the query's own ── its folder for spilled data
 
-PostgreSQL's limit is one for all files of a session at a time, not for each. Files that hold what is stored (parts that a statement writes,
-also before it commits) are not among them, as tables are not there.
+PostgreSQL's limit is one for all files of a session at a time, not for each. Files that hold what is stored
+(parts that a statement writes, also before it commits) are not among them, as tables are not there.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class TempFiles:
             self._bytes -= size
 
     def left(self, folder: Path) -> int:
-        """Return how many bytes the files of a folder may come to, of which they are part, and count them from now on."""
+        """Return how many bytes the files of a folder may come to, of which they are part, and count them
+        from now on.
+        """
         with self._lock:
             self._folders.add(folder)
             return max((self._limit() << 10) - self._bytes - self._elsewhere(folder), 0)

@@ -30,7 +30,9 @@ _OF_FILES: Final[Mapping[int, str]] = {
 
 
 def file_state(error: OSError) -> str:
-    """Return the SQLSTATE of what the system says to a file or directory that a statement names: PostgreSQL's, and 58030 for its XX000."""
+    """Return the SQLSTATE of what the system says to a file or directory that a statement names:
+    PostgreSQL's, and 58030 for its XX000.
+    """
     if isinstance(error, NotRegularFile):
         return "42809"
     number = number_of(error)

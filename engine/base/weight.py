@@ -4,7 +4,8 @@
 
 Caches count a plan as its text (``by_text``) and this many characters more.
 
-The catalog that it was bound against it does not keep: of 2,000 tables one takes 400 kB of its own, and each DDL makes another (``Planning.end``).
+The catalog that it was bound against it does not keep: of 2,000 tables one takes 400 kB of its own, and each
+DDL makes another (``Planning.end``).
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ HEAVY: Final = 40_000
 
 @opening
 def weight_of(statement: Any, widths: Iterable[int]) -> int:
-    """Return the characters that a statement's plan counts for beside its text. ``widths``: numbers of columns of the tables that it is about."""
+    """Return the characters that a statement's plan counts for beside its text. ``widths``: numbers of
+    columns of the tables that it is about.
+    """
     size = OF_COLUMN * sum(widths)
     for node in walk(statement):
         give_way()

@@ -24,12 +24,16 @@ def acl_texts(session: Reading, items: tuple[AclItem, ...] | None) -> tuple[str,
 
 
 def acl_of(session: Reading, class_oid: int, oid: int, sub: int = 0) -> tuple[str, ...] | None:
-    """Return the privileges on an object (``sub``: a column of it) as aclitem[] shows them, None where they are the default ones."""
+    """Return the privileges on an object (``sub``: a column of it) as aclitem[] shows them, None where they
+    are the default ones.
+    """
     return acl_texts(session, session.catalog.acl(class_oid, oid, sub))
 
 
 def builtin_acl_texts(items: tuple[AclItem, ...] | None) -> tuple[str, ...] | None:
-    """As ``acl_texts``, of a list that names roles alone that are there from the start, under the names they have then."""
+    """As ``acl_texts``, of a list that names roles alone that are there from the start, under the names they
+    have then.
+    """
     if items is None:
         return None
     names = {role.oid: role.name for role in predefined_roles().values()} | {SUPERUSER_OID: "postgres"}

@@ -3,7 +3,8 @@
     FOR ROLE alice                GRANT SELECT ON TABLES TO bob       the whole list of her new tables: her own rights, and bob=r
     FOR ROLE alice IN SCHEMA s    GRANT INSERT ON TABLES TO eve       added to that in s
 
-They are kept as access control lists of the catalog pg_default_acl: of the role, in a schema (0: anywhere), for a kind of object.
+They are kept as access control lists of the catalog pg_default_acl: of the role, in a schema (0: anywhere),
+for a kind of object.
 """
 
 from __future__ import annotations

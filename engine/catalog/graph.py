@@ -5,14 +5,17 @@
     named   ("relation", v) ──> t …           what an object names, by oid           (``references.named``)
     naming  t ──> ("relation", v), …          who names an oid, by their keys
 
-An edge says that an object may hang on another: that a field or a text of it has the oid. How it hangs there, by which part, and whether it goes along, is for who
-asks to look at, in the object itself; the graph tells whom to look at. So DROP looks at what names what it drops, not at all that the catalog has.
+An edge says that an object may hang on another: that a field or a text of it has the oid. How it hangs there,
+by which part, and whether it goes along, is for who asks to look at, in the object itself; the graph tells
+whom to look at. So DROP looks at what names what it drops, not at all that the catalog has.
 
-Edges lead to all oids by which others refer to an object: those of its row type, constraints, types and constructors (``references.identities``). In
-which schema an object is, who owns it and may use it is no edge; what a comment or a list of rights is about is one.
+Edges lead to all oids by which others refer to an object: those of its row type, constraints, types and
+constructors (``references.identities``). In which schema an object is, who owns it and may use it is no edge;
+what a comment or a list of rights is about is one.
 
-A snapshot knows the one it came of, and by which changes (``Edges``). Who asks for its graph has that of the nearest one before that has
-any, and the changes since; so it costs the edges of what has changed, and copies of two dictionaries. Nothing is changed in place.
+A snapshot knows the one it came of, and by which changes (``Edges``). Who asks for its graph has that of the
+nearest one before that has any, and the changes since; so it costs the edges of what has changed, and copies
+of two dictionaries. Nothing is changed in place.
 """
 
 from __future__ import annotations
@@ -110,7 +113,9 @@ class Edges:
         return after if after._since <= max(size, PART) else Edges()
 
     def graph(self, items: Mapping[StoredKey, Stored]) -> Graph:
-        """Return the graph of the snapshot, which has ``items``: some 30 microseconds an object or change, giving way."""
+        """Return the graph of the snapshot, which has ``items``: some 30 microseconds an object or change,
+        giving way.
+        """
         graph = self._graph
         if graph is None:
             graph = openly(self._made, items)

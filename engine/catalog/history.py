@@ -3,9 +3,10 @@
     changes   40 ──────── 70 ──────── 90          undo at 70: {key: the object before, None if there was none}
     at(75)  = the current items, with the undo of 90 applied
 
-A change of the catalog keeps only what it replaced, so that history costs what it changed. Snapshots of the past are
-made when somebody reads there; a few are kept. What they keep is weighed behind them (``engine.catalog.history_size``), and has a bound in
-memory together with what tables were (``txn.log.history_limit``).
+A change of the catalog keeps only what it replaced, so that history costs what it changed. Snapshots of the
+past are made when somebody reads there; a few are kept. What they keep is weighed behind them
+(``engine.catalog.history_size``), and has a bound in memory together with what tables were
+(``txn.log.history_limit``).
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ _Undo = Mapping[StoredKey, Stored | None]
 class CatalogHistory:
     """The changes of one database's catalog since ``floor``, by commit timestamp.
 
-    ``kept``: about how many bytes changes keep, by the timestamp of the last of them, oldest first. ``sequences``: what sequences were that nobody can read as they were then; who lets go of what they have takes them from here.
+    ``kept``: about how many bytes changes keep, by the timestamp of the last of them, oldest first.
+    ``sequences``: what sequences were that nobody can read as they were then; who lets go of what they have
+    takes them from here.
     """
 
     def __init__(self, floor: Timestamp, next_version: Callable[[], int]) -> None:
@@ -107,7 +110,9 @@ class CatalogHistory:
         self._unweighed.append((ts, undo, {}))
 
     def changed_since(self, ts: Timestamp) -> dict[StoredKey, Stored | None]:
-        """Return all keys in which the catalog as of ``ts`` may differ from the current one, and what each was before it last changed."""
+        """Return all keys in which the catalog as of ``ts`` may differ from the current one, and what each
+        was before it last changed.
+        """
         undos = self._undos[bisect_right(self._begins, ts) :]
         return {key: item for undo in undos for key, item in undo.items()}
 

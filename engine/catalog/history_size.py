@@ -3,8 +3,9 @@
     before ─┬─ parts that ``after`` has too     live on anyway
             └─ all others                       what the history keeps
 
-A definition is a tree of immutable values. Which of its parts the next one has taken over is told by identity one level deep: the columns,
-labels, constraints of a table or type. A source text of a megabyte counts as such, an empty schema as what its entry takes.
+A definition is a tree of immutable values. Which of its parts the next one has taken over is told by identity
+one level deep: the columns, labels, constraints of a table or type. A source text of a megabyte counts as
+such, an empty schema as what its entry takes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ AT_ONCE: Final = 512
 
 
 def kept_bytes(before: Stored | None, after: Stored | None, pause: Slice) -> Generator[None, None, int]:
-    """Return about what is kept of ``before`` once ``after`` (None: nothing) is in its place, in slices, which ``pause`` tells of many changes."""
+    """Return about what is kept of ``before`` once ``after`` (None: nothing) is in its place, in slices,
+    which ``pause`` tells of many changes.
+    """
     size = OF_ENTRY
     if before is None:
         return size

@@ -2,8 +2,9 @@
 
     by_name(before, gone, made, name) ──> after        a copy of ``before`` without ``gone``, with ``made``
 
-A change costs what it changes, and a copy that C makes, some 10 ns an entry. Nothing is changed in place: a snapshot that somebody has
-stays as it is. An object that is put in its own place keeps its place in the order.
+A change costs what it changes, and a copy that C makes, some 10 ns an entry. Nothing is changed in place: a
+snapshot that somebody has stays as it is. An object that is put in its own place keeps its place in the
+order.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def grouped(
 ) -> dict[K, Mapping[int, N]]:
     """Return the objects that have a key in common; None: one has none. A thousand may go at once.
 
-    One that is put in its own place costs a copy of its group, which C makes; only what comes out of order has a group sorted.
+    One that is put in its own place costs a copy of its group, which C makes; only what comes out of order
+    has a group sorted.
     """
     lost: dict[K, set[int]] = {}
     for item in gone:

@@ -6,8 +6,9 @@
     Part 7    rows in order, indexes by column
     Part 8    = Part 7 with the rows of the relations that differ; its indexes copied and put right, not made anew
 
-What the rows of a relation are made of: its definition, rights on it, relations that they name (a default's sequence, what a view
-reads), and ``CatalogSnapshot.basis`` for everything else. Parts are not changed, so a reader may take its time.
+What the rows of a relation are made of: its definition, rights on it, relations that they name (a default's
+sequence, what a view reads), and ``CatalogSnapshot.basis`` for everything else. Parts are not changed, so a
+reader may take its time.
 """
 
 from __future__ import annotations
@@ -295,7 +296,9 @@ class KeptRows:
             ]
 
     def forget(self, catalog: CatalogSnapshot) -> bool:
-        """Let go of the rows of relations that are no more; tells whether what was read whole has gone with them, as many were in it."""
+        """Let go of the rows of relations that are no more; tells whether what was read whole has gone with
+        them, as many were in it.
+        """
         relations = catalog.relations_by_oid
         if relations is not self._left:
             self._left = relations

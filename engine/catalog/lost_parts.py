@@ -1,6 +1,8 @@
-"""Comments on what belongs to a table or type, when it has gone: ALTER and DROP leave none behind, whichever way they took.
+"""Comments on what belongs to a table or type, when it has gone: ALTER and DROP leave none behind, whichever
+way they took.
 
-The parts of an object's old version are compared with those of its new one, or with none; comments on the others go with the change.
+The parts of an object's old version are compared with those of its new one, or with none; comments on the
+others go with the change.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ def lost_comments(
 ) -> list[StoredKey]:
     """Return the keys of the comments in ``catalog`` on parts that the objects of a change have no longer.
 
-    Parts are columns, attributes, indexes, constraints, triggers, policies and statistics; of objects that are deleted they are all lost.
+    Parts are columns, attributes, indexes, constraints, triggers, policies and statistics; of objects that
+    are deleted they are all lost.
     """
     changes: list[tuple[StoredKey, Stored | None]] = [(key_of(item), item) for item in paced_iter(puts)]
     changes += [(key, None) for key in paced_iter(deletes)]

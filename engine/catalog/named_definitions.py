@@ -1,4 +1,5 @@
-"""What a catalog has of named definitions other than relations, types and functions: text search objects, foreign data, operator classes, conversions, collations.
+"""What a catalog has of named definitions other than relations, types and functions: text search objects,
+foreign data, operator classes, conversions, collations.
 
 Each kind is found by its oid, and by what no two have in common (``_name_of``).
 """
@@ -74,7 +75,9 @@ class FindsNamed:
         )
 
     def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
-        """Return the wrapper or server of that name, or the user mapping for a role at a server, of the catalog ``class_oid``."""
+        """Return the wrapper or server of that name, or the user mapping for a role at a server, of the
+        catalog ``class_oid``.
+        """
         return cast("ForeignDef | None", self._named_names.get((class_oid, name)))
 
     def foreign_by_oid(self, oid: int) -> ForeignDef | None:

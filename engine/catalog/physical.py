@@ -2,7 +2,8 @@
 
     RelationDef (columns, indexes; SQL)  ──shard_spec──>  ShardSpec (physical columns and keys; what txn stores)
 
-``txn`` knows nothing of SQL types: an enum is an integer to it, a domain is what it is over, and so is their order in a key.
+``txn`` knows nothing of SQL types: an enum is an integer to it, a domain is what it is over, and so is their
+order in a key.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ _KINDS: dict[int, Kind] = {
     BIT_OID: "text", VARBIT: "text", BYTEA: "bytes", UUID: "uuid", DATE: "date", TIME: "time",
     TIMETZ: "timetz", TIMESTAMP: "timestamp", TIMESTAMPTZ: "timestamptz", INTERVAL: "interval",
 }  # fmt: skip
-# txid_snapshot, pg_snapshot; cidr, macaddr8, money, macaddr, inet, pg_lsn, tsvector, xid8, jsonpath (``pgwire.codecs.network``): their values order as they stand
+# txid_snapshot, pg_snapshot; cidr, macaddr8, money, macaddr, inet, pg_lsn, tsvector, xid8, jsonpath
+# (``pgwire.codecs.network``): their values order as they stand
 _KINDS.update(
     {
         650: "bytes",
@@ -149,7 +151,9 @@ def shard_column(column: ColumnDef) -> ShardColumn:
 
 
 def _index_kind(relation: RelationDef, index: IndexDef) -> IndexKind:
-    """Return how the shard keeps an index (``txn.values.entries`` has those of gin, ``txn.values.intervals`` those of gist)."""
+    """Return how the shard keeps an index (``txn.values.entries`` has those of gin, ``txn.values.intervals``
+    those of gist).
+    """
     if index.method == "gin":
         column_type = base_oid(relation.columns[index.attnums[0] - 1].type.oid)
         if column_type == TSVECTOR:

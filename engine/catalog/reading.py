@@ -17,7 +17,9 @@ from planner.functions.session import EvalSession
 
 
 class Figures(Protocol):
-    """What has been counted in tables (``engine.executors.statistics.keeper``): by oid of a table, of a statistics object."""
+    """What has been counted in tables (``engine.executors.statistics.keeper``): by oid of a table, of a
+    statistics object.
+    """
 
     records: Mapping[int, TableRecord]
     extended: Mapping[int, ExtendedRecord]

@@ -1,4 +1,5 @@
-"""Foreign keys to partitioned tables: the rows that they refer to are in partitions, so these count as referred to as well.
+"""Foreign keys to partitioned tables: the rows that they refer to are in partitions, so these count as
+referred to as well.
 
 c ──a──> p (a)          in the catalog: one constraint of c
 ├─ p1          to changes of p1: the same one, over p1's columns and p1's part of p's unique index

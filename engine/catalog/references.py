@@ -3,9 +3,10 @@
     column a of table t   type 16400      DROP TYPE takes it along; where 16400 is not there, t cannot be read
     function f            body "#16410"
 
-``MEANINGS`` says of every field of everything that is stored what it holds. A field without an entry fails at import, so that nothing
-new is overlooked by what asks here: what a catalog lacks (``missing``), and with that which objects can be read.
-Who owns an object, who may use it, and which source writes to a table are no references: an object outlives them.
+``MEANINGS`` says of every field of everything that is stored what it holds. A field without an entry fails at
+import, so that nothing new is overlooked by what asks here: what a catalog lacks (``missing``), and with that
+which objects can be read. Who owns an object, who may use it, and which source writes to a table are no
+references: an object outlives them.
 """
 
 from __future__ import annotations
@@ -309,7 +310,8 @@ def references(item: Stored) -> Iterator[Reference]:
 
 
 def named(item: Stored) -> frozenset[int]:
-    """Return the oids that are in an object: what it refers to, what its texts name, constants included, what a comment or a list of rights is about; its schema apart, and what of a relation names itself.
+    """Return the oids that are in an object: what it refers to, what its texts name, constants included, what
+    a comment or a list of rights is about; its schema apart, and what of a relation names itself.
 
     More may be in a text than hangs on it: a number within a constant of regclass, whatever it stands for.
     """

@@ -1,4 +1,5 @@
-"""Which relations have rows of pg_depend that refer to an object: those of one object are found without making all others.
+"""Which relations have rows of pg_depend that refer to an object: those of one object are found without
+making all others.
 
     t <── its row type, constraints, indexes, defaults, rules      t itself
       <── sequences of its columns, partitions, foreign keys       known to the catalog by t
@@ -66,7 +67,9 @@ def by_referred_type(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationD
 
 
 def by_referred_function(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]:
-    """Return the relations whose texts call a user's function, or name a type, a schema, a text search object or, by a constant, a relation."""
+    """Return the relations whose texts call a user's function, or name a type, a schema, a text search object
+    or, by a constant, a relation.
+    """
     known = catalog.derived.get(by_referred_function)
     if known is None:
         found: dict[int, list[RelationDef]] = {}
@@ -98,7 +101,9 @@ def with_statistics(catalog: CatalogSnapshot, value: Any) -> Sequence[RelationDe
 
 
 def by_referred_in_triggers(catalog: CatalogSnapshot, value: Any) -> Sequence[RelationDef]:
-    """Return the tables that have triggers on, of, calling or naming an object: themselves, triggers, functions, tables that a foreign key refers to, what conditions name."""
+    """Return the tables that have triggers on, of, calling or naming an object: themselves, triggers,
+    functions, tables that a foreign key refers to, what conditions name.
+    """
     known = catalog.derived.get(by_referred_in_triggers)
     if known is None:
         found: dict[int, dict[int, RelationDef]] = {}

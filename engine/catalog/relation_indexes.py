@@ -1,7 +1,9 @@
-"""Ways to relations that are asked for rarely: by their constraints, by who refers to them, by whose sequences they are, by what they hold.
+"""Ways to relations that are asked for rarely: by their constraints, by who refers to them, by whose
+sequences they are, by what they hold.
 
-Each is a dictionary that is made of all relations when first asked for (``before`` empty, ``gone`` nothing), and then carried from
-snapshot to snapshot: a copy, with what a change of the catalog took away and brought. None is ever changed in place.
+Each is a dictionary that is made of all relations when first asked for (``before`` empty, ``gone`` nothing),
+and then carried from snapshot to snapshot: a copy, with what a change of the catalog took away and brought.
+None is ever changed in place.
 """
 
 from __future__ import annotations
@@ -94,7 +96,9 @@ OwnedStatistics: TypeAlias = tuple[RelationDef, StatisticsDef]
 
 
 def with_statistics(derived: dict[object, object], made: Iterable[RelationDef]) -> dict[int, OwnedStatistics]:
-    """Return extended statistics by oid, oldest first, each with its table; they are few, and kept in ``derived`` of one snapshot."""
+    """Return extended statistics by oid, oldest first, each with its table; they are few, and kept in
+    ``derived`` of one snapshot.
+    """
     known = derived.get(with_statistics)
     if not isinstance(known, dict):
         every = [(one.oid, (item, one)) for item in paced_iter(made) for one in item.statistics]

@@ -1,4 +1,6 @@
-"""Which composite types are in the values of a type: of a row, an array of rows, a domain over either, a range of such."""
+"""Which composite types are in the values of a type: of a row, an array of rows, a domain over either, a
+range of such.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def parts_of(catalog: CatalogSnapshot, oid: int) -> Iterator[int]:
 
 
 def holds(catalog: CatalogSnapshot, oid: int, family: Collection[int]) -> bool:
-    """Tell whether values of a type have values of one of a composite type's family in them, or may have: ranges, of anything."""
+    """Tell whether values of a type have values of one of a composite type's family in them, or may have:
+    ranges, of anything.
+    """
     if oid < FIRST_USER_OID:
         return False
     made = catalog.type_by_oid(oid)

@@ -1,10 +1,11 @@
 """``pg_rewrite.ev_action``: what a view's rule does, in the notation of PostgreSQL's node trees.
 
-    ({QUERY :commandType 1 … :targetList ({TARGETENTRY :expr <> :resno 1 :resname id … :resorigtbl 16385 :resorigcol 1 :resjunk false}) …})
+    ({QUERY :commandType 1 … :targetList ({TARGETENTRY :expr <> :resno 1 :resname id … :resorigtbl 16385
+    :resorigcol 1 :resjunk false}) …})
 
-Clients read it for one thing that no other catalog tells: which column of which table each column of a view shows (they follow foreign
-keys through views with it). So the result columns are told with their origins, and all else is empty (``<>``): expressions, ranges,
-conditions. ``pg_get_viewdef`` has the query.
+Clients read it for one thing that no other catalog tells: which column of which table each column of a view
+shows (they follow foreign keys through views with it). So the result columns are told with their origins, and
+all else is empty (``<>``): expressions, ranges, conditions. ``pg_get_viewdef`` has the query.
 """
 
 from __future__ import annotations

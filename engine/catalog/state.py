@@ -4,9 +4,9 @@
 
 Each database has one (``engine.catalog.storage.spaces``): its own objects, and those that all databases share.
 
-A snapshot is what ``planner.catalog.Catalog`` promises. Virtual relations (pg_catalog, information_schema) are
-part of every snapshot: their columns come from the catalog facts. A change is a list of puts and deletes of stored objects
-(``engine.catalog.storage.stored``).
+A snapshot is what ``planner.catalog.Catalog`` promises. Virtual relations (pg_catalog, information_schema)
+are part of every snapshot: their columns come from the catalog facts. A change is a list of puts and deletes
+of stored objects (``engine.catalog.storage.stored``).
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ from planner.types.facts import FIRST_USER_OID
 from txn.base.types import ShardId
 
 MAX_ADDED = 1000
-"""Namespace versions of which a snapshot knows which names came; then it begins anew, and what was planned is planned anew."""
+"""Namespace versions of which a snapshot knows which names came; then it begins anew, and what was planned is
+planned anew."""
 
 _NAMED: Final[Mapping[type, str]] = {
     SchemaDef: "_schemas", RoleDef: "roles", TimelineDef: "timelines", SourceDef: "sources", DatabaseDef: "databases",
@@ -120,11 +121,13 @@ if KINDS ^ {*_NAMED, *_BY_KEY, *NAMED, RelationDef, TypeDef, FunctionDef}:
 class CatalogSnapshot(FindsNamed):
     """An immutable catalog; implements ``planner.catalog.Catalog``.
 
-    ``version`` names the snapshot for caches; ``namespace_version`` changes only when a name may now
-    resolve differently (create, drop, rename). Where relations were made and nothing else changed names since ``added_to``, which is such
-    a version, ``added`` has their names by the version in which they came, oldest first. ``basis`` is the same as long as nothing but relations, comments
-    and rights changes; ``rights`` has the version in which those on a relation changed last, since ``basis``. ``fences``: what could not be
-    read when the server started; ``fenced``: what of that is still there, by the oids that name it; ``lost``: why there may be more than is known.
+    ``version`` names the snapshot for caches; ``namespace_version`` changes only when a name may now resolve
+    differently (create, drop, rename). Where relations were made and nothing else changed names since
+    ``added_to``, which is such a version, ``added`` has their names by the version in which they came, oldest
+    first. ``basis`` is the same as long as nothing but relations, comments and rights changes; ``rights`` has
+    the version in which those on a relation changed last, since ``basis``. ``fences``: what could not be read
+    when the server started; ``fenced``: what of that is still there, by the oids that name it; ``lost``: why
+    there may be more than is known.
     """
 
     __slots__ = (
@@ -176,7 +179,9 @@ class CatalogSnapshot(FindsNamed):
         database: int = DATABASE_OID,
         fences: Mapping[StoredKey, Fence] = NO_FENCES,
     ) -> None:
-        """Build the indexes over ``items``, those of the database ``database`` and the shared ones. ``fences``: around what of them."""
+        """Build the indexes over ``items``, those of the database ``database`` and the shared ones.
+        ``fences``: around what of them.
+        """
         self.database = database
         self.fences = fences
         self.lost = ""
@@ -263,13 +268,17 @@ class CatalogSnapshot(FindsNamed):
         return found if isinstance(found, DatabaseDef) else None
 
     def type_oid(self, schema: str, name: str) -> int | None:
-        """Return the oid of the user's type, or array type, called ``schema.name``; of a domain of information_schema's, too."""
+        """Return the oid of the user's type, or array type, called ``schema.name``; of a domain of
+        information_schema's, too.
+        """
         if schema == "information_schema":
             return information_domain_oids().get(name)
         return self._types_by_name.get((schema, name))
 
     def type_by_oid(self, oid: int) -> TypeDef | None:
-        """Return the user's type that has this oid, or whose array type or multirange type has; a domain of information_schema's, too."""
+        """Return the user's type that has this oid, or whose array type or multirange type has; a domain of
+        information_schema's, too.
+        """
         found = self._types.get(oid)
         return found if found is not None or oid >= FIRST_USER_OID else information_domains().get(oid)
 
@@ -294,7 +303,9 @@ class CatalogSnapshot(FindsNamed):
         return self._shapes[oid]
 
     def written_alone(self, tables: Iterable[int]) -> list[ShardId]:
-        """Return those of tables about to be written that have an exclusion constraint: one transaction at a time writes them."""
+        """Return those of tables about to be written that have an exclusion constraint: one transaction at a
+        time writes them.
+        """
         found: list[ShardId] = []
         for oid in tables:
             relation = self.relation_by_oid(oid)
@@ -461,7 +472,9 @@ class CatalogSnapshot(FindsNamed):
         return found.items if isinstance(found, AclDef) else None
 
     def lost_columns(self, relation: int) -> frozenset[int]:
-        """Return those of a relation that have been dropped by now: none, for a catalog by itself knows no other time."""
+        """Return those of a relation that have been dropped by now: none, for a catalog by itself knows no
+        other time.
+        """
         return frozenset()
 
     def defaults(self) -> Iterable[DefaultsDef]:
@@ -499,8 +512,8 @@ class CatalogSnapshot(FindsNamed):
     ) -> CatalogSnapshot:
         """Return a new snapshot with objects put and deleted; deletes of absent keys are ignored.
 
-        It costs copies of dictionaries, not a look at every object. ``pace``: what the changes are iterated over with, for others may run
-        meanwhile (``paced``) or may not, where it has to be one turn.
+        It costs copies of dictionaries, not a look at every object. ``pace``: what the changes are iterated
+        over with, for others may run meanwhile (``paced``) or may not, where it has to be one turn.
         """
         items = dict(self.items)
         renamed = False
@@ -568,9 +581,11 @@ class CatalogSnapshot(FindsNamed):
         return new
 
     def _turn(self, gone: Sequence[Stored], made: Sequence[Stored], pace: Pace = at_once) -> None:
-        """Have the indexes know ``made``, and ``gone`` no more: those that have any of either become copies, the others stay as they are.
+        """Have the indexes know ``made``, and ``gone`` no more: those that have any of either become copies,
+        the others stay as they are.
 
-        So it costs what changes, and copies of dictionaries, which C makes (10 ns an entry): no look at any other object.
+        So it costs what changes, and copies of dictionaries, which C makes (10 ns an entry): no look at any
+        other object.
         """
         left, came = by_kind(gone, pace), by_kind(made, pace)
         relations, types = left.pop(RelationDef, []), left.pop(TypeDef, [])
@@ -642,7 +657,9 @@ class CatalogSnapshot(FindsNamed):
         return self.with_changes(puts, [key for key, item in changes.items() if item is None], version)
 
     def apart(self, changes: Mapping[StoredKey, Stored | None], version: int) -> CatalogSnapshot:
-        """As ``overlaid``, for a catalog of another time: nothing that was planned or kept for this one is taken for good there."""
+        """As ``overlaid``, for a catalog of another time: nothing that was planned or kept for this one is
+        taken for good there.
+        """
         new = self.overlaid(changes, version)
         new.namespace_version = new.added_to = new.basis = version
         new.added, new.rights, new.derived = {}, {}, {}

@@ -4,14 +4,16 @@
         the owner, a superuser     v as it was
         others                     v as it is, over the rows of then; 42501 where it no longer fits
 
-A view that has been narrowed, or a function in whose SECURITY DEFINER body a hole was mended, would otherwise go on to run with its
-owner's rights for as long as history is kept. So would rows that a policy hides since: policies are today's for everybody. And whose
-a view, function or table is, is today's too, whoever asks: as whom a SECURITY DEFINER body runs, and who is exempt from policies as
-the owner. What has been dropped is its last owner's.
+A view that has been narrowed, or a function in whose SECURITY DEFINER body a hole was mended, would otherwise
+go on to run with its owner's rights for as long as history is kept. So would rows that a policy hides since:
+policies are today's for everybody. And whose a view, function or table is, is today's too, whoever asks: as
+whom a SECURITY DEFINER body runs, and who is exempt from policies as the owner. What has been dropped is its
+last owner's.
 
-The catalog that is read is then's with today's definitions in the places of those that have changed, under the names of then. Bodies
-are texts: today's is taken only where each relation that it reads is there under the same name, and its columns are the same ones
-(``same_names``); where it is bound it may read no other relation (``planner.bind.query.select.bind_view``).
+The catalog that is read is then's with today's definitions in the places of those that have changed, under
+the names of then. Bodies are texts: today's is taken only where each relation that it reads is there under
+the same name, and its columns are the same ones (``same_names``); where it is bound it may read no other
+relation (``planner.bind.query.select.bind_view``).
 """
 
 from __future__ import annotations
@@ -47,8 +49,9 @@ def with_code_of(
 ) -> CatalogSnapshot:
     """Return the catalog ``then`` as ``asker`` may run it; ``then`` itself where nothing of that has changed.
 
-    ``changed``: all keys in which ``now`` may differ, and what was there before the last change. ``asker`` None: somebody who owns nothing. ``version`` names a new snapshot.
-    ``policies`` False: those of then stay, for who refuses to read where there are some now.
+    ``changed``: all keys in which ``now`` may differ, and what was there before the last change. ``asker``
+    None: somebody who owns nothing. ``version`` names a new snapshot. ``policies`` False: those of then stay,
+    for who refuses to read where there are some now.
     """
     rights = Rights(now, asker)
     puts: list[Stored] = []

@@ -1,12 +1,14 @@
-"""Whose rights count where a transaction reads at another time: those of today, on the objects as they were (docs/guide/time-travel.md).
+"""Whose rights count where a transaction reads at another time: those of today, on the objects as they were
+(docs/guide/time-travel.md).
 
     GRANT SELECT ON t TO ann; REVOKE ...; SELECT * FROM t AS OF SYSTEM TIME '-1min'      42501 for ann
     DROP TABLE t;                         SELECT * FROM t AS OF SYSTEM TIME '-1min'      42501 for all but its last owner
 
-An object is the same one where its oid is. So what was revoked is gone at once in transactions that are open, too. What has been
-dropped since, an object or a column, belongs to its last owner, and no grant on it counts, so that ``has_table_privilege()`` and what
-shows figures by it (pg_stats, pg_sequences) tell nobody else of it; that nobody else reads it is ``engine.definitions.needs.past``'s to see
-to. Whose code runs: ``engine.catalog.todays_code``.
+An object is the same one where its oid is. So what was revoked is gone at once in transactions that are open,
+too. What has been dropped since, an object or a column, belongs to its last owner, and no grant on it counts,
+so that ``has_table_privilege()`` and what shows figures by it (pg_stats, pg_sequences) tell nobody else of
+it; that nobody else reads it is ``engine.definitions.needs.past``'s to see to. Whose code runs:
+``engine.catalog.todays_code``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""How long types stay known: as long as a definition lives that they come with, in whatever catalog of whatever server of the process.
+"""How long types stay known: as long as a definition lives that they come with, in whatever catalog of
+whatever server of the process.
 
     TypeDef, RelationDef ── own ──> its oids, counted       each catalog that has it, what a history kept of it, plans, transactions
       the last one dies ──> ``gone`` ── forgetting ──> planner, codecs: nothing is known of the type
 
-A type is registered by its oid (``engine.catalog.user_types``), for all servers of a process, and used by whoever may still read values
-of it: a catalog of the past, a cursor that is open over the DROP, a transaction that made it and was rolled back. All of these have its
-definition or a catalog with it, so the definition's life is the type's. Within retention a history keeps it (``engine.catalog.history``).
+A type is registered by its oid (``engine.catalog.user_types``), for all servers of a process, and used by
+whoever may still read values of it: a catalog of the past, a cursor that is open over the DROP, a transaction
+that made it and was rolled back. All of these have its definition or a catalog with it, so the definition's
+life is the type's. Within retention a history keeps it (``engine.catalog.history``).
 
 Definitions may die in any thread, and in the midst of anything; types are forgotten on the event loop, in slices.
 """
@@ -101,7 +103,9 @@ def forgetting() -> Iterator[None]:
 
 
 def _forget(oid: int) -> None:
-    """Take back what ``engine.catalog.user_types`` has told of a type, or of a function that comes with one, whatever it is."""
+    """Take back what ``engine.catalog.user_types`` has told of a type, or of a function that comes with one,
+    whatever it is.
+    """
     codecs.forget(oid)
     forget_range(oid)
     forget_domain(oid)

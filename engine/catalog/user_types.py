@@ -66,7 +66,9 @@ def register(type_: TypeDef) -> None:
 
 
 def register_rows_of(oid: int, array_oid: int, name: str = "", array_name: str = "") -> None:
-    """Make a composite type known: one by itself, or that of a relation's rows; without a name: whatever it is called."""
+    """Make a composite type known: one by itself, or that of a relation's rows; without a name: whatever it
+    is called.
+    """
     known = facts().types.get(oid)
     if known is not None and (known.name == name or not name or oid < FIRST_USER_OID):
         return
@@ -86,7 +88,9 @@ def register_rows_of(oid: int, array_oid: int, name: str = "", array_name: str =
 
 
 def note_columns(item: Stored | None, *, committed: bool) -> None:
-    """Say of which types the columns of a composite type are, or those of a relation's rows; of whatever else nothing."""
+    """Say of which types the columns of a composite type are, or those of a relation's rows; of whatever else
+    nothing.
+    """
     if isinstance(item, TypeDef) and item.kind == "c":
         note_row(item.oid, [c.declared.oid for c in item.attributes if not c.dropped], committed=committed)
     elif isinstance(item, RelationDef) and item.kind in ROW_TYPED:
@@ -94,7 +98,9 @@ def note_columns(item: Stored | None, *, committed: bool) -> None:
 
 
 def register_catalog_rows(relation: RelationDef) -> None:
-    """Make the type of a catalog relation's rows known, and the array type over it, each unless it is among the facts."""
+    """Make the type of a catalog relation's rows known, and the array type over it, each unless it is among
+    the facts.
+    """
     oid, array = relation.row_type, relation.row_array
     known = facts().types
     if oid not in known:
@@ -174,7 +180,9 @@ def _register_domain(type_: TypeDef) -> None:
 def with_enums(
     before: Mapping[int, EnumLabels], gone: Iterable[TypeDef], made: Iterable[TypeDef]
 ) -> Mapping[int, EnumLabels]:
-    """Return what the values of enums are called, by oid, after types have gone and come: the same object where nothing of that has changed."""
+    """Return what the values of enums are called, by oid, after types have gone and come: the same object
+    where nothing of that has changed.
+    """
     now = {type_.oid: type_ for type_ in made if type_.kind == "e"}
     lost = [type_.oid for type_ in gone if type_.oid in before and type_.oid not in now]
     changed = {
@@ -199,10 +207,11 @@ def with_unsafe_labels(
     added: Collection[int],
     before: Mapping[int, EnumLabels],
 ) -> Mapping[int, EnumLabels]:
-    """Return ``known`` with the labels of enums among ``changed`` unsafe whose oid is in ``added``; the same object where there is none.
+    """Return ``known`` with the labels of enums among ``changed`` unsafe whose oid is in ``added``; the same
+    object where there is none.
 
-    As in PostgreSQL the labels of CREATE TYPE are safe at once, those of ALTER TYPE are not, even of a type that is as new. ``before``: what was made of
-    the same labels earlier; it is taken over.
+    As in PostgreSQL the labels of CREATE TYPE are safe at once, those of ALTER TYPE are not, even of a type
+    that is as new. ``before``: what was made of the same labels earlier; it is taken over.
     """
     marked: dict[int, EnumLabels] = {}
     for type_ in changed:

@@ -91,7 +91,9 @@ class Connection:
         session.block.on_end.append(self._block_ended)
 
     def _hear(self, severity: Severity, sqlstate: str, message: str) -> None:
-        """Tell the client what a function has to say, and wait while it does not read: a statement may call one for each of millions of rows."""
+        """Tell the client what a function has to say, and wait while it does not read: a statement may call
+        one for each of millions of rows.
+        """
         self.session.notice(message, severity=severity, sqlstate=sqlstate)
         if self.session.out.paused and may_wait():
             wait(self.session.out.drain())
@@ -143,7 +145,9 @@ class Connection:
         return whole()
 
     def cancel(self, *, ends: bool = False) -> None:
-        """CancelRequest: interrupts the running statement, if any; what the statement does with it if the connection does not end."""
+        """CancelRequest: interrupts the running statement, if any; what the statement does with it if the
+        connection does not end.
+        """
         self.interrupts.cancel(ends=ends)
 
     def unmet(self) -> ErrorReport | None:
@@ -154,7 +158,9 @@ class Connection:
         return self.report(SqlError("57014", CANCELED))
 
     def is_short(self, plan: Plan) -> bool:
-        """Tell whether what a plan computes surely takes no time worth naming; a COMMIT may have checks and triggers to run."""
+        """Tell whether what a plan computes surely takes no time worth naming; a COMMIT may have checks and
+        triggers to run.
+        """
         return plan.short and (plan.control != "commit" or self.session.block.commits_plainly)
 
     def transaction_timed_out(self) -> None:

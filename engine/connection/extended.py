@@ -49,7 +49,8 @@ def bind_portal(
 ) -> None:
     """Make a portal of a prepared statement and its parameter values; ``small``: of at most ``SMALL_BYTES``.
 
-    Raises SqlError 42P03, 08P01 (numbers that do not fit), 53400, 25P02, what decoding a value raises, and what constants do (``Plan.fails``).
+    Raises SqlError 42P03, 08P01 (numbers that do not fit), 53400, 25P02, what decoding a value raises, and
+    what constants do (``Plan.fails``).
     """
     if conn.session.block.state is FAILED and (prepared.plan is None or not _runs_when_failed(prepared.plan)):
         raise SqlError("25P02", IN_FAILED_BLOCK)
@@ -115,7 +116,9 @@ def bind_counted(
 def execute(
     conn: Connection, portal: Portal, plan: Plan, max_rows: int, out: Responder
 ) -> MaybeAwaitable[None]:
-    """Run or continue a portal; ``max_rows`` 0 is no limit. Raises SqlError and txn's errors, at once or when awaited."""
+    """Run or continue a portal; ``max_rows`` 0 is no limit. Raises SqlError and txn's errors, at once or when
+    awaited.
+    """
     session = conn.session
     block = session.block
     if block.state is FAILED and not _runs_when_failed(plan):
@@ -203,7 +206,9 @@ async def started(
     begun: Awaitable[Outcome] | None = None,
     alone: bool = False,
 ) -> Outcome:
-    """Return a portal's outcome; runs its statement if nobody has. ``whole``, ``begun`` and ``alone`` as for ``run_with_retries``."""
+    """Return a portal's outcome; runs its statement if nobody has. ``whole``, ``begun`` and ``alone`` as for
+    ``run_with_retries``.
+    """
     if portal.outcome is not None:
         return portal.outcome
     plan = portal.plan

@@ -2,8 +2,9 @@
 
     oid 955, (3, b"...")  ──>  SELECT pg_catalog.lowrite($1, $2)  ──>  one value, FunctionCallResponse
 
-It is the statement that calls the function with parameters of its types, and so follows all rules of statements: rights, snapshots, locks,
-running again. Plans are kept by that text. Outside a block the call is a transaction by itself, which has committed when it is answered.
+It is the statement that calls the function with parameters of its types, and so follows all rules of
+statements: rights, snapshots, locks, running again. Plans are kept by that text. Outside a block the call is
+a transaction by itself, which has committed when it is answered.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ async def run_function(
 ) -> None:
     """Run a function and send what it returns.
 
-    Raises SqlError 25P02, 42883 (no such function), 0A000 (an aggregate, a procedure, one that returns a set), 08P01 (other numbers of
-    arguments), and what the call raises.
+    Raises SqlError 25P02, 42883 (no such function), 0A000 (an aggregate, a procedure, one that returns a
+    set), 08P01 (other numbers of arguments), and what the call raises.
     """
     session = conn.session
     block = session.block

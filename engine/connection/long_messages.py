@@ -1,9 +1,11 @@
-"""Messages of megabytes, which are read while others run: reading is the first part of the statement (``pgwire.messages.long``).
+"""Messages of megabytes, which are read while others run: reading is the first part of the statement
+(``pgwire.messages.long``).
 
     message, not read ──await──> its fields ──> what a short one does
     └──────────── a cancel or statement_timeout ends it anywhere here ────────────┘
 
-Each function is a coroutine for ``Interrupts.run``. They raise as what short messages do, and RemoteProtocolError for what is no message.
+Each function is a coroutine for ``Interrupts.run``. They raise as what short messages do, and
+RemoteProtocolError for what is no message.
 """
 
 from __future__ import annotations

@@ -62,7 +62,9 @@ def _paused(items: Sequence[T]) -> Iterator[T]:
 
 
 def _check_type(catalog: SystemCatalog, oid: int) -> None:
-    """Check that the type of a parameter is still there, as PostgreSQL, whose drivers forget what they know of types by this error: XX000."""
+    """Check that the type of a parameter is still there, as PostgreSQL, whose drivers forget what they know
+    of types by this error: XX000.
+    """
     made = FIRST_USER_OID <= oid < CITEXT  # the first type of an extension
     if made and catalog.type_by_oid(oid) is None and catalog.row_type_relation(oid) is None:
         raise SqlError("XX000", f"cache lookup failed for type {oid}")
@@ -71,7 +73,8 @@ def _check_type(catalog: SystemCatalog, oid: int) -> None:
 PLAN_BYTES: Final = 4 << 10
 PLAN_FACTOR: Final = 2
 WEIGHT_FACTOR: Final = 90
-"""What a prepared statement takes, about: so much, so many times its text, and so many times its plan's weight (``engine.base.weight``)."""
+"""What a prepared statement takes, about: so much, so many times its text, and so many times its plan's
+weight (``engine.base.weight``)."""
 
 
 def _kept_bytes(sql: str, plan: Plan | None) -> int:
@@ -129,7 +132,9 @@ class PreparedStatements:
     async def prepare_long(
         self, name: str, sql: str, oids: tuple[int, ...], *, from_sql: bool = False
     ) -> Prepared:
-        """As ``prepare``, for a long text: in a thread. ``from_sql``: PREPARE, whose own text has been looked through for long names."""
+        """As ``prepare``, for a long text: in a thread. ``from_sql``: PREPARE, whose own text has been looked
+        through for long names.
+        """
         self._check_new(name)
         plan: Plan | None
         text = sql
@@ -307,9 +312,11 @@ class PreparedStatements:
     def to_execute(
         self, plan: Plan, statement: ExecutePrepared, params: tuple[Any, ...]
     ) -> tuple[Plan, tuple[Any, ...]]:
-        """Return the plan that EXECUTE runs, of the CREATE TABLE AS that it is in where it is in one, and its parameter values.
+        """Return the plan that EXECUTE runs, of the CREATE TABLE AS that it is in where it is in one, and its
+        parameter values.
 
-        ``plan`` is that of the EXECUTE itself. Raises SqlError 26000, 42601 (wrong number of arguments), 42804, 42809 (no query for a table).
+        ``plan`` is that of the EXECUTE itself. Raises SqlError 26000, 42601 (wrong number of arguments),
+        42804, 42809 (no query for a table).
         """
         prepared = self.get(statement.name)
         inner = self.fresh_plan(prepared)
@@ -320,7 +327,9 @@ class PreparedStatements:
         return inner if statement.into is None else self._filling(statement.into, prepared, inner), values
 
     def _filling(self, made: ast.CreateTableAs, prepared: Prepared, inner: Plan) -> Plan:
-        """Return the plan of a CREATE TABLE AS whose query is a prepared statement's, ``inner``. Raises SqlError 42809 for what is none."""
+        """Return the plan of a CREATE TABLE AS whose query is a prepared statement's, ``inner``. Raises
+        SqlError 42809 for what is none.
+        """
         if not isinstance(inner.bound.statement, QueryStatement):
             raise SqlError("42809", "prepared statement is not a SELECT")
         (parsed,) = openly(parse, prepared.text)

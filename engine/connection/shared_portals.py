@@ -1,10 +1,11 @@
-"""Portals and cursors by each other's commands: they have one namespace and one place in their rows (manual 55.2.3, FETCH).
+"""Portals and cursors by each other's commands: they have one namespace and one place in their rows (manual
+55.2.3, FETCH).
 
     Bind    c ──> portal    FETCH, MOVE, CLOSE c            go on where Execute stopped, forward only
     DECLARE c ──> cursor    Execute, Describe, Close of c   go on where FETCH stopped
 
-A portal that FETCH was asked of has a ``Cursor`` from then on, and Execute reads from it, too: so neither loses rows that
-the other one has read ahead, and a cancelled FETCH loses none (L40).
+A portal that FETCH was asked of has a ``Cursor`` from then on, and Execute reads from it, too: so neither
+loses rows that the other one has read ahead, and a cancelled FETCH loses none (L40).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 async def cursor_of(conn: Connection, portal: Portal, out: Responder) -> Cursor:
     """Return the cursor over a portal's rows, which a FETCH is to read; starts the portal if nobody has.
 
-    Raises SqlError 55000 (the portal runs already), 0A000 (it gives no rows, or never ends), and what its statement raises.
+    Raises SqlError 55000 (the portal runs already), 0A000 (it gives no rows, or never ends), and what its
+    statement raises.
     """
     if portal.cursor is not None:
         return portal.cursor

@@ -6,8 +6,9 @@
         │                                └ what its plan can do on the spot (``at_once``): no coroutine, unless it has to wait
         └──> statements ──> each: bind, run, answer               the rest is not run after an error
 
-Results are text. What is a transaction by itself commits before its CommandComplete is sent. Where that commit is all that
-is left, the session waits for its future itself (``start_commit``, ``end_commit``), and no task is made.
+Results are text. What is a transaction by itself commits before its CommandComplete is sent. Where that
+commit is all that is left, the session waits for its future itself (``start_commit``, ``end_commit``), and no
+task is made.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ STATEMENTS_IN_A_ROW: Final = 16
 def answer_point(conn: Connection, plan: Plan, values: tuple[Any, ...], out: Responder) -> bool:
     """Answer a Query that is a read by key and a transaction by itself, on the spot; False: ``run_text`` has to.
 
-    Takes no locks and changes nothing that others see, so it may come in the middle of their work (``pgwire.session.turns``).
+    Takes no locks and changes nothing that others see, so it may come in the middle of their work
+    (``pgwire.session.turns``).
     """
     session = conn.session
     if plan.point is None or session.block.state is not IDLE or not conn.db.leading():
@@ -69,7 +71,9 @@ def answer_point(conn: Connection, plan: Plan, values: tuple[Any, ...], out: Res
 def _sent(
     session: Session, plan: Plan, columns: tuple[OutputColumn, ...], rows: Sequence[Any], out: Responder
 ) -> bool:
-    """Send the rows of a read by key, all that its Query answers; False: that is for the general way, which reports what is wrong."""
+    """Send the rows of a read by key, all that its Query answers; False: that is for the general way, which
+    reports what is wrong.
+    """
     try:
         data, count = encoder_of(plan, columns, (), session).rows(rows) if rows else (b"", 0)
     except (LongRows, DataError):  # too long to be sent at once, or no character of the client's encoding
@@ -86,8 +90,8 @@ def begin(
 ) -> str | Left | None:
     """Run a Query of one statement whose plan is known, on the spot as far as it goes.
 
-    Returns the tag of what is to be committed before it is answered (``start_commit``), or what is left to do, as ``run_text``; None: all
-    is answered.
+    Returns the tag of what is to be committed before it is answered (``start_commit``), or what is left to
+    do, as ``run_text``; None: all is answered.
     """
     session = conn.session
     block = session.block
@@ -219,8 +223,8 @@ def _executed(conn: Connection, statement: ast.StatementNode) -> Prepared | None
 def _commits_plainly(conn: Connection) -> bool:
     """Tell whether the running transaction's commit can be waited for without a task.
 
-    Not where a time-out may have to interrupt the wait, or where what it fails with may have to be looked into. Nor in a
-    task that is there already.
+    Not where a time-out may have to interrupt the wait, or where what it fails with may have to be looked
+    into. Nor in a task that is there already.
     """
     session = conn.session
     block = session.block
@@ -235,7 +239,9 @@ def _commits_plainly(conn: Connection) -> bool:
 
 
 def start_commit(conn: Connection, tag: str, out: Responder) -> asyncio.Future[Timestamp] | None:
-    """Commit, then answer with ``tag``, or with the error. Of a commit that has to wait: return its future, for ``end_commit``."""
+    """Commit, then answer with ``tag``, or with the error. Of a commit that has to wait: return its future,
+    for ``end_commit``.
+    """
     try:
         outcome = conn.session.block.start_commit()
     except Exception as error:
@@ -265,7 +271,9 @@ def _refused(conn: Connection, error: Exception, out: Responder) -> None:
 
 
 async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone: bool, last: bool) -> None:
-    """Run one statement of a Query, ``alone`` or with others; the ``last`` one commits what they are together before it is answered."""
+    """Run one statement of a Query, ``alone`` or with others; the ``last`` one commits what they are together
+    before it is answered.
+    """
     session = conn.session
     if len(statement.text) > LONG_TEXT:
         plan = await conn.planning.bind_long(statement, variable_params=False)
@@ -283,7 +291,8 @@ async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone:
 async def _answer(
     session: Session, outcome: Outcome, plan: Plan, out: Responder, *, last: bool = True
 ) -> None:
-    """Send a simple statement's outcome; the ``last`` one of a Query first commits its transaction, unless that is a block.
+    """Send a simple statement's outcome; the ``last`` one of a Query first commits its transaction, unless
+    that is a block.
 
     Nothing waits behind the commit.
     """

@@ -1,10 +1,11 @@
-"""ANALYZE of extended statistics: a sample of a table's rows is read by a query, and counted on the spot (``engine.executors.statistics.extended``).
+"""ANALYZE of extended statistics: a sample of a table's rows is read by a query, and counted on the spot
+(``engine.executors.statistics.extended``).
 
     SELECT a, b FROM ONLY t TABLESAMPLE …     the rows, whatever rights and policies say: who may ANALYZE a table may count all of it
     f(a + b)                                  computed from each, as the table's owner, who wrote it: a superuser's ANALYZE lends nobody rights
 
-An expression that cannot be computed row by row (``planner.bind.stored.runnable``: its function reads tables) leaves its object without
-figures, with a WARNING that says so.
+An expression that cannot be computed row by row (``planner.bind.stored.runnable``: its function reads tables)
+leaves its object without figures, with a WARNING that says so.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ _HEADER: Final = 4
 
 
 async def analyze_extended(session: Session, table: RelationDef) -> dict[int, ExtendedRecord]:
-    """Return what is found by the statistics objects of a table, by oid; nothing of an empty table. Raises what their expressions raise."""
+    """Return what is found by the statistics objects of a table, by oid; nothing of an empty table. Raises
+    what their expressions raise.
+    """
     found: dict[int, ExtendedRecord] = {}
     default = int(session.setting("default_statistics_target"))
     of_columns = [default if column.statistics < 0 else column.statistics for column in table.live]
@@ -76,7 +79,9 @@ async def analyze_extended(session: Session, table: RelationDef) -> dict[int, Ex
 async def _sample(
     session: Session, table: RelationDef, attnums: Collection[int], most: int
 ) -> tuple[int, list[Row]]:
-    """Return how many rows a table has, and about ``most`` of them as it stores them, of which only the columns ``attnums`` have values."""
+    """Return how many rows a table has, and about ``most`` of them as it stores them, of which only the
+    columns ``attnums`` have values.
+    """
     name = f"{quote_identifier(table.schema)}.{quote_identifier(table.name)}"
     source = name if table.kind == "p" else f"ONLY {name}"
     [(total,)] = await unasked_rows(session, f"SELECT pg_catalog.count(*) FROM {source}")
@@ -104,7 +109,9 @@ def _stored(rows: Sequence[Row], places: Sequence[int], width: int) -> list[Row]
 def _compiled(
     session: Session, table: RelationDef, one: StatisticsDef
 ) -> list[tuple[RowFunction, int]] | None:
-    """Return what computes each expression of statistics from a stored row, and its type; None, with a WARNING, where one cannot be. Raises SqlError 42501 for functions that the current user may not call."""
+    """Return what computes each expression of statistics from a stored row, and its type; None, with a
+    WARNING, where one cannot be. Raises SqlError 42501 for functions that the current user may not call.
+    """
     layout, called = table_layout(table), set[int]()
     made: list[tuple[RowFunction, int]] = []
     try:

@@ -29,7 +29,9 @@ from planner.catalog.named_oids import named_oids
 
 
 def refuse_used(session: Session, type_: TypeDef, attribute: ColumnDef) -> None:
-    """Raise SqlError 0A000 where a stored value or expression has rows of ``type_`` in it, or selects the attribute; the oldest is told."""
+    """Raise SqlError 0A000 where a stored value or expression has rows of ``type_`` in it, or selects the
+    attribute; the oldest is told.
+    """
     namings = Namings(session.catalog)
     found = min(_uses(session, namings, type_), default=None, key=lambda each: each[0])
     if found is not None:
@@ -44,7 +46,9 @@ def refuse_used(session: Session, type_: TypeDef, attribute: ColumnDef) -> None:
 
 
 def _holding(namings: Namings, type_: TypeDef) -> frozenset[int]:
-    """Return the types whose values have rows of ``type_`` in them: itself, and at any depth what is over it, or has it as an attribute."""
+    """Return the types whose values have rows of ``type_`` in them: itself, and at any depth what is over it,
+    or has it as an attribute.
+    """
     found: dict[int, TypeDef] = {type_.oid: type_}
     todo = [type_]
     for one in todo:

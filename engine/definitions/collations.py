@@ -122,7 +122,9 @@ async def drop_collation(
 
 
 async def drop_collations(session: Session, gone: Iterable[CollationDef]) -> None:
-    """Drop collations with what needs them, and what is said about them; those that have gone already are passed over."""
+    """Drop collations with what needs them, and what is said about them; those that have gone already are
+    passed over.
+    """
     left = {item.oid: item for item in gone if session.catalog.collation_by_oid(item.oid) is not None}
     if not left:
         return

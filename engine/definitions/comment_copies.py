@@ -1,4 +1,6 @@
-"""LIKE … INCLUDING COMMENTS: what is said of columns, CHECK constraints, indexes and extended statistics is said of their copies, too; not what is said of keys."""
+"""LIKE … INCLUDING COMMENTS: what is said of columns, CHECK constraints, indexes and extended statistics is
+said of their copies, too; not what is said of keys.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from planner.catalog.statistics import StatisticsDef
 
 
 def copied_comments(catalog: CatalogSnapshot, made: RelationDef, sources: Sequence[int]) -> list[CommentDef]:
-    """Return the comments on what a new table has copied from ``sources``: what has the same name, or for indexes the same keys."""
+    """Return the comments on what a new table has copied from ``sources``: what has the same name, or for
+    indexes the same keys.
+    """
     found: list[CommentDef] = []
 
     def copy(class_oid: int, old: tuple[int, int], new: tuple[int, int]) -> None:

@@ -1,13 +1,15 @@
 """Composite types as catalog changes: CREATE TYPE ... AS (...), and what ALTER TYPE does to attributes.
 
-Values have their attributes by number (``pgwire.codecs.users.composite``), so that adding and renaming attributes touches no row:
+Values have their attributes by number (``pgwire.codecs.users.composite``), so that adding and renaming
+attributes touches no row:
 
     CREATE TYPE t AS (a int, b text)      1 a   2 b             (1, 'x')
     DROP ATTRIBUTE a                      1 .   2 b             (., 'x')
     ADD ATTRIBUTE c date                  1 .   2 b   3 c       (., 'x'), and c is NULL
 
-Dropping one, or changing its type, changes how values compare, and values that are stored have their order in them: both are
-refused while a column holds values of the type, which is what PostgreSQL does for changes of types.
+Dropping one, or changing its type, changes how values compare, and values that are stored have their order in
+them: both are refused while a column holds values of the type, which is what PostgreSQL does for changes of
+types.
 """
 
 from __future__ import annotations
@@ -130,7 +132,9 @@ async def alter_composite(
 
 
 async def _lose(session: Session, changed: TypeDef, action: st.DropAttribute) -> None:
-    """Drop, with CASCADE, what selects an attribute that ``changed`` has no more; raise SqlError 2BP01 without where there is such."""
+    """Drop, with CASCADE, what selects an attribute that ``changed`` has no more; raise SqlError 2BP01
+    without where there is such.
+    """
     uses = selecting(session, changed, action.name, changed.family)
     root = ("attribute", changed.oid, action.name)
     views, _, links = functions.dependents(session, [function.oid for function in uses.functions])
@@ -151,8 +155,8 @@ async def _lose(session: Session, changed: TypeDef, action: st.DropAttribute) ->
 
 
 def _check_domains(session: Session, type_: TypeDef, action: st.AttributeAction) -> None:
-    """Raise SqlError for a CHECK of a domain over a type that no longer reads its attributes: 2BP01 for one dropped, else what
-    the condition says of the new type (42883).
+    """Raise SqlError for a CHECK of a domain over a type that no longer reads its attributes: 2BP01 for one
+    dropped, else what the condition says of the new type (42883).
     """
     for oid in sorted(domains_over(session, type_.oid) - {type_.oid}):
         made = session.catalog.type_by_oid(oid)

@@ -1,8 +1,8 @@
 """Adding, dropping and altering foreign keys, and what depends on them.
 
-A foreign key is a constraint of the referencing table alone; the referenced table learns of it by a new version, so that
-plans made without it are made again. Both are locked exclusively meanwhile: nobody writes either while rows are
-compared.
+A foreign key is a constraint of the referencing table alone; the referenced table learns of it by a new
+version, so that plans made without it are made again. Both are locked exclusively meanwhile: nobody writes
+either while rows are compared.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def _relation(session: Session, oid: int) -> RelationDef:
 
 
 async def touch(session: Session, oids: Iterable[int]) -> None:
-    """Lock referenced tables, and their partitions, exclusively and give them new versions: who refers to them is changing."""
+    """Lock referenced tables, and their partitions, exclusively and give them new versions: who refers to
+    them is changing.
+    """
     for oid in sorted({below for named in oids for below in with_partitions(session.catalog, named)}):
         await settle(session.block.ensure_txn().lock_table(ShardId(oid), "X"))
         changed = replace(_relation(session, oid), version=session.db.next_catalog_version())

@@ -1,4 +1,6 @@
-"""CREATE, ALTER and DROP CONVERSION as catalog changes (``planner.catalog.conversions``), and what they need of a role. Nothing depends on one."""
+"""CREATE, ALTER and DROP CONVERSION as catalog changes (``planner.catalog.conversions``), and what they need
+of a role. Nothing depends on one.
+"""
 
 from __future__ import annotations
 

@@ -7,9 +7,10 @@
     shard 16501     rows, own parts                  shard 16901     the same rows, parts of its own
     counter 16504   last 7                           counter 16904   last 7
 
-Oids are unique over all databases (docs/decisions/0010-databases.md), so whatever names an object by its oid is rewritten: references
-between definitions, what their texts name so (types, functions, text search objects, ``'16504'::regclass``), and values in columns of types such as regclass.
-Texts name everything else by name. All of it belongs to one transaction: it is there whole or not at all, also after a crash.
+Oids are unique over all databases (docs/decisions/0010-databases.md), so whatever names an object by its oid
+is rewritten: references between definitions, what their texts name so (types, functions, text search objects,
+``'16504'::regclass``), and values in columns of types such as regclass. Texts name everything else by name.
+All of it belongs to one transaction: it is there whole or not at all, also after a crash.
 """
 
 from __future__ import annotations
@@ -91,7 +92,9 @@ _NUMBER: Final = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A template's objects as a new database has them. ``tables``, ``sequences``: each with the one that it is a copy of."""
+    """A template's objects as a new database has them. ``tables``, ``sequences``: each with the one that it
+    is a copy of.
+    """
 
     items: Sequence[Stored]
     tables: Sequence[tuple[RelationDef, RelationDef]]
@@ -102,7 +105,8 @@ class Copy:
 async def copied(session: Session, space: Space) -> Copy:
     """Return what a new database takes from its template, under new oids. SqlError 53000: oids cannot be reserved.
 
-    Left out are sources (they go on feeding the template's tables; in the copy those are ordinary ones) and temporary tables.
+    Left out are sources (they go on feeding the template's tables; in the copy those are ordinary ones) and
+    temporary tables.
     """
     own = [item for key, item in spaced(space.catalog.items.items()) if not is_shared(key[0])]
     own = [item for item in spaced(own) if not isinstance(item, SourceDef) and not _is_temporary(item)]
@@ -178,7 +182,9 @@ def _with_oids(row: Row, named: Sequence[int], oids: Oids) -> Row:
 
 
 def _refuse_names_within(own: Sequence[Stored]) -> None:
-    """Raise 0A000 where columns hold composite values that name objects by their oids, which would have to be rewritten, too."""
+    """Raise 0A000 where columns hold composite values that name objects by their oids, which would have to be
+    rewritten, too.
+    """
     attributes: dict[int, Sequence[ColumnDef]] = {}
     over: dict[int, int] = {}
     for item in spaced(own):

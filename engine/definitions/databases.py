@@ -3,8 +3,8 @@
     create   nobody else in the template ──> all that is in it (``database_copy``); the database itself
     drop     nobody in it (FORCE: they are ended) ──> its tables' shards, all its objects, the database itself
 
-Both lock the whole catalog and are one transaction of their own, so that they are done or not, also after a crash. While one
-waits for sessions to leave it holds no locks; from then on nobody is let in.
+Both lock the whole catalog and are one transaction of their own, so that they are done or not, also after a
+crash. While one waits for sessions to leave it holds no locks; from then on nobody is let in.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def _in_use(what: str, name: str, count: int) -> SqlError:
 
 
 async def create(session: Session, plan: Plan, statement: st.CreateDatabase, params: Params) -> Outcome:
-    """CREATE DATABASE. Raises SqlError 25001, 42501, 42P04, 3D000, 55006 and what ``copied`` and ``copy_rows`` raise."""
+    """CREATE DATABASE. Raises SqlError 25001, 42501, 42P04, 3D000, 55006 and what ``copied`` and
+    ``copy_rows`` raise.
+    """
     session.block.must_be_alone("CREATE DATABASE")
     options = dict(statement.options)
     template_name = str(options.pop("template", TEMPLATE))
@@ -131,7 +133,9 @@ def _template_for(session: Session, name: str, template_name: str) -> DatabaseDe
 
 
 async def alter(session: Session, plan: Plan, statement: st.AlterDatabase, params: Params) -> Outcome:
-    """ALTER DATABASE ... WITH, OWNER TO, REFRESH COLLATION VERSION. Raises SqlError 3D000, 42501, 42704; 22023 for the current one."""
+    """ALTER DATABASE ... WITH, OWNER TO, REFRESH COLLATION VERSION. Raises SqlError 3D000, 42501, 42704;
+    22023 for the current one.
+    """
     database = _named(session, statement.name)
     if statement.refresh:  # there is no version: texts are compared by their bytes
         session.notice("version has not changed")

@@ -3,8 +3,8 @@
     ALTER DOMAIN price ADD CHECK (VALUE < 100)
       columns of price, and of domains over it ──X locks──> every row looked at ──> the new definition
 
-A type that changes makes every plan stale, so what is stored later keeps the new constraints. While a transaction adds one, nobody
-else writes to the tables that have columns of the domain.
+A type that changes makes every plan stale, so what is stored later keeps the new constraints. While a
+transaction adds one, nobody else writes to the tables that have columns of the domain.
 """
 
 from __future__ import annotations

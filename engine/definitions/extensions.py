@@ -3,8 +3,9 @@
     CREATE EXTENSION pgcrypto SCHEMA s  ->  extension pgcrypto <── function s.digest(text,text)  = built-in pgcrypto.digest(text,text)
                                                                <── function s.hmac(...)  ...
 
-The functions belong to the extension: they are dropped with it, and not alone. They are owned by the bootstrap superuser, as
-PostgreSQL's are of extensions it trusts, so that CREATE on the database is all that a role needs.
+The functions belong to the extension: they are dropped with it, and not alone. They are owned by the
+bootstrap superuser, as PostgreSQL's are of extensions it trusts, so that CREATE on the database is all that a
+role needs.
 """
 
 from __future__ import annotations
@@ -131,7 +132,9 @@ def _types(session: Session, fact: ExtensionFact, extension: ExtensionDef, schem
 def _domain(
     session: Session, extension: ExtensionDef, schema: str, oid: int, brought: tuple[str, int, str]
 ) -> tuple[TypeDef, FunctionDef]:
-    """Return a domain of an extension that is being made, and the function from it to what it is over. Raises SqlError 42710, 42723."""
+    """Return a domain of an extension that is being made, and the function from it to what it is over. Raises
+    SqlError 42710, 42723.
+    """
     name, base, function = brought
     _check_type_free(session, schema, name)
     made = TypeDef(
@@ -176,7 +179,9 @@ def _check_type_free(session: Session, schema: str, name: str) -> None:
 def _functions(
     session: Session, fact: ExtensionFact, extension: ExtensionDef, schema: str, first: int
 ) -> list[FunctionDef]:
-    """Return the functions of an extension that is being made, with the oids from ``first`` on. Raises SqlError 42723."""
+    """Return the functions of an extension that is being made, with the oids from ``first`` on. Raises
+    SqlError 42723.
+    """
     signatures = {oid: signature for signature, oid in facts().proc_by_signature.items()}
     made = []
     for number, proc in enumerate(fact.functions, first):

@@ -4,9 +4,9 @@
 
     ALTER TYPE spot RENAME ATTRIBUTE x TO east       CHECK ((at).east > 0), (p.one).east AS x, s.east AS x
 
-PostgreSQL's stored expressions have fields by number. Here a text is bound as of before the change and printed with the names of
-after it (``planner.bind.stored.renamed``). Every text in which the old name stands is looked at; most come out as they were.
-Functions whose body is a text are left alone, as in PostgreSQL.
+PostgreSQL's stored expressions have fields by number. Here a text is bound as of before the change and
+printed with the names of after it (``planner.bind.stored.renamed``). Every text in which the old name stands
+is looked at; most come out as they were. Functions whose body is a text are left alone, as in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ async def rename_fields(
 ) -> None:
     """Write texts anew in which a field was called ``name`` in ``before``; the session's catalog has its new name.
 
-    ``renamed_table``: the oid of the table that the column is of; its texts, and those of views that read it, have been written anew.
+    ``renamed_table``: the oid of the table that the column is of; its texts, and those of views that read it,
+    have been written anew.
     """
     has = mentions(name)
     after = session.catalog

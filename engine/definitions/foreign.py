@@ -1,4 +1,5 @@
-"""CREATE, ALTER and DROP of foreign-data wrappers, servers and user mappings as catalog changes (``planner.catalog.foreign``).
+"""CREATE, ALTER and DROP of foreign-data wrappers, servers and user mappings as catalog changes
+(``planner.catalog.foreign``).
 
     wrapper  <──n── server  <──n── user mapping ──o──> role
                             <──n── foreign table

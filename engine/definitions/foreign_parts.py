@@ -1,4 +1,6 @@
-"""Foreign-data wrappers, servers, user mappings and tables by oid: what is of what, who owns it, what it is called, what its options are."""
+"""Foreign-data wrappers, servers, user mappings and tables by oid: what is of what, who owns it, what it is
+called, what its options are.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def validator_of(catalog: CatalogSnapshot, server: ServerDef) -> int:
 
 
 def check_table_options(session: Session, relation: RelationDef) -> None:
-    """Have the wrapper's validator look at the options of a foreign table and its columns. Raises SqlError 42601; Replan where its server is gone."""
+    """Have the wrapper's validator look at the options of a foreign table and its columns. Raises SqlError
+    42601; Replan where its server is gone.
+    """
     validator = validator_of(session.catalog, foreign_of(session.catalog, ServerDef, relation.server))
     openly(check_options, validator, relation.foreign_options, PG_FOREIGN_TABLE)
     for column in relation.live:
@@ -62,7 +66,9 @@ def check_table_options(session: Session, relation: RelationDef) -> None:
 
 
 def with_options(session: Session, relation: RelationDef, action: st.SetForeignOptions) -> RelationDef:
-    """Return a foreign table with other options, or with a column that has. Raises SqlError 42710, 42704, 22023, 42601; Replan."""
+    """Return a foreign table with other options, or with a column that has. Raises SqlError 42710, 42704,
+    22023, 42601; Replan.
+    """
     validator = validator_of(session.catalog, foreign_of(session.catalog, ServerDef, relation.server))
     if not action.column:
         options = openly(changed_options, relation.foreign_options, action.changes)

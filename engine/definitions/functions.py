@@ -2,8 +2,8 @@
 
     table t <── function f (BEGIN ATOMIC, or RETURNS SETOF t) <── view v <── function g (RETURN ... v ...)
 
-Views and bodies that are kept as canonical text name functions by oid (``planner.deparse.expr.stored_function``). A body that is
-a text depends on nothing, as in PostgreSQL.
+Views and bodies that are kept as canonical text name functions by oid
+(``planner.deparse.expr.stored_function``). A body that is a text depends on nothing, as in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ async def create_function(
 async def create_aggregate(
     session: Session, plan: Plan, statement: st.CreateAggregate, params: Params
 ) -> Outcome:
-    """CREATE [OR REPLACE] AGGREGATE. Raises what is wrong with it; SqlError 42723, 42P13 and 42809 (what cannot be replaced)."""
+    """CREATE [OR REPLACE] AGGREGATE. Raises what is wrong with it; SqlError 42723, 42P13 and 42809 (what
+    cannot be replaced).
+    """
     for warning in statement.warnings:
         session.notice(warning, severity="WARNING", sqlstate="42601")
     if statement.function is None:
@@ -132,7 +134,9 @@ _AGGREGATES = {
 async def _placed(
     session: Session, made: FunctionDef, *, replacing: bool
 ) -> tuple[FunctionDef | None, FunctionDef]:
-    """Return what a new function replaces, if anything, and the function with its place, owner and oid. Raises SqlError 42723, 42P13, 42809."""
+    """Return what a new function replaces, if anything, and the function with its place, owner and oid.
+    Raises SqlError 42723, 42P13, 42809.
+    """
     schema, schema_oid = await target_schema(session, made.schema, "t" if made.schema == "pg_temp" else "p")
     made = replace(made, schema=schema, schema_oid=schema_oid, owner=session.role_oid)
     old = _same(session.catalog, schema, made.name, made.inputs)
@@ -153,7 +157,9 @@ async def _placed(
 async def _refit(
     session: Session, before: CatalogSnapshot, old: FunctionDef | None, new: FunctionDef
 ) -> None:
-    """Have tables and domains go on with what a function is now; in ``before`` it was ``old``. Raises as ``function_uses.refit``."""
+    """Have tables and domains go on with what a function is now; in ``before`` it was ``old``. Raises as
+    ``function_uses.refit``.
+    """
     from engine.definitions.dropping.function_uses import callers, refit  # it drops columns
 
     def acts(function: FunctionDef) -> tuple[Any, ...]:
@@ -305,9 +311,12 @@ def _uses(catalog: CatalogSnapshot, item: RelationDef | FunctionDef) -> set[Any]
 def dependents(
     session: Session, roots: Collection[Any]
 ) -> tuple[list[RelationDef], list[FunctionDef], list[Dependency]]:
-    """Return the views and functions that need any of ``roots``, directly or not, oldest first, and how they hang together.
+    """Return the views and functions that need any of ``roots``, directly or not, oldest first, and how they
+    hang together.
 
-    What of tables and domains calls these functions is among the dependencies; ``forget_functions`` drops it. ``roots``: oids of relations, types, functions and schemas. A dependency on what is none of ``roots`` and hangs on none is left out.
+    What of tables and domains calls these functions is among the dependencies; ``forget_functions`` drops it.
+    ``roots``: oids of relations, types, functions and schemas. A dependency on what is none of ``roots`` and
+    hangs on none is left out.
     """
     catalog = session.catalog
     roots = frozenset(roots)
@@ -427,8 +436,8 @@ async def drop_functions(
 ) -> None:
     """Drop functions; with ``cascade`` also the views and functions that call them. Raises SqlError 2BP01.
 
-    ``what``: how messages call several that are dropped as one. ``roots``, ``hanging``, ``words``: what else goes with them, which the
-    caller drops, what hangs on that, and what it is called.
+    ``what``: how messages call several that are dropped as one. ``roots``, ``hanging``, ``words``: what else
+    goes with them, which the caller drops, what hangs on that, and what it is called.
     """
     from engine.definitions.dropping.drop import drop_relations  # which drops functions
 

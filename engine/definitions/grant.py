@@ -1,4 +1,6 @@
-"""GRANT and REVOKE: changes of access control lists as catalog changes (``planner.catalog.acl``; of roles: ``members``)."""
+"""GRANT and REVOKE: changes of access control lists as catalog changes (``planner.catalog.acl``; of roles:
+``members``).
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ if TYPE_CHECKING:
 
 
 class _Object:
-    """The object of a grant: its list, its owner, and how messages call it. ``large``: rows of large objects, by number."""
+    """The object of a grant: its list, its owner, and how messages call it. ``large``: rows of large objects,
+    by number.
+    """
 
     def __init__(
         self,
@@ -153,8 +157,8 @@ class _Object:
 async def run_grant(session: Session, plan: Plan, statement: st.Grant, params: tuple[Any, ...]) -> Outcome:
     """GRANT or REVOKE of privileges.
 
-    Raises SqlError 42501 without any right to grant, 2BP01, 0LP01, 42704, 0A000 (GRANTED BY somebody else). Warns 01007 and
-    01006 where the right is only to a part.
+    Raises SqlError 42501 without any right to grant, 2BP01, 0LP01, 42704, 0A000 (GRANTED BY somebody else).
+    Warns 01007 and 01006 where the right is only to a part.
     """
     me = named_role(session, "current_user")
     if statement.grantor is not None and named_role(session, statement.grantor).oid != me.oid:
@@ -197,7 +201,8 @@ async def run_grant(session: Session, plan: Plan, statement: st.Grant, params: t
 
 
 def revoked_by_user(session: Session, acl: AclDef, roles: Iterable[int]) -> tuple[AclItem, ...]:
-    """Return an access list without what the current user may take from ``roles``: what its REVOKE ALL … CASCADE would leave.
+    """Return an access list without what the current user may take from ``roles``: what its REVOKE ALL …
+    CASCADE would leave.
 
     Raises SqlError 42501 where it has no right to the object; warns 01006 where it has none to grant.
     """
@@ -260,7 +265,9 @@ def _grantor(
     *,
     tell: bool = True,
 ) -> tuple[int, str]:
-    """Return who grants, and which of the letters asked for may be granted. ``tell``: warn where that is not all of them."""
+    """Return who grants, and which of the letters asked for may be granted. ``tell``: warn where that is not
+    all of them.
+    """
     if me.superuser:
         return found.owner, target.letters
     roles = Rights(session.rights_catalog, me).roles
@@ -291,7 +298,9 @@ def _grantor(
 
 
 def _refuse_columns(session: Session, target: st.GrantTarget, roles: frozenset[int], have: str) -> None:
-    """Raise SqlError 42501 where REVOKE on a table goes on to columns to which the user has no right, as PostgreSQL does, which starts at system ones."""
+    """Raise SqlError 42501 where REVOKE on a table goes on to columns to which the user has no right, as
+    PostgreSQL does, which starts at system ones.
+    """
     if set(have) & set(ALL["column"]):
         return
     relation = session.catalog.relation_by_oid(target.oid)
@@ -316,7 +325,9 @@ def _columns_too(
     letters: str,
     changed: Mapping[StoredKey, AclDef],
 ) -> Iterator[AclDef]:
-    """What is revoked on a table is revoked on its columns, too (manual, REVOKE). ``changed``: by the statement so far."""
+    """What is revoked on a table is revoked on its columns, too (manual, REVOKE). ``changed``: by the
+    statement so far.
+    """
     relation = session.catalog.relation_by_oid(target.oid)
     if relation is None:
         raise AssertionError(f"relation {target.oid} is gone")

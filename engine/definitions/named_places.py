@@ -1,4 +1,6 @@
-"""Where new objects go, and ALTER ... RENAME TO, SET SCHEMA and OWNER TO of what has a name in a schema and nothing that moves with it."""
+"""Where new objects go, and ALTER ... RENAME TO, SET SCHEMA and OWNER TO of what has a name in a schema and
+nothing that moves with it.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def schema_oid(session: Session, name: str) -> int:
 async def alter_named(
     session: Session, found: T, altered: Altered, check_free: Callable[[str, str], None]
 ) -> None:
-    """Alter it; nothing happens where it is in the schema already. ``check_free``: raises where the schema, given first, has one of the name."""
+    """Alter it; nothing happens where it is in the schema already. ``check_free``: raises where the schema,
+    given first, has one of the name.
+    """
     if altered.owner is not None:
         await session.view.change([replace(found, owner=named_role(session, altered.owner).oid)])
         return
@@ -116,6 +120,8 @@ def exists_already(session: Session, schema: str, name: str, if_not_exists: bool
 
 
 def refuse_temporary_move(*schemas: str) -> None:
-    """Raise SqlError 0A000 where one of the schemas of a SET SCHEMA, where from and where to, is a session's temporary one."""
+    """Raise SqlError 0A000 where one of the schemas of a SET SCHEMA, where from and where to, is a session's
+    temporary one.
+    """
     if any(schema.startswith("pg_temp") for schema in schemas):
         raise SqlError("0A000", "cannot move objects into or out of temporary schemas")

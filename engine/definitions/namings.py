@@ -1,10 +1,12 @@
-"""Who names what in a catalog, and how: the objects that the graph has for an oid (``engine.catalog.graph``), looked at when they are asked for.
+"""Who names what in a catalog, and how: the objects that the graph has for an oid (``engine.catalog.graph``),
+looked at when they are asked for.
 
     CREATE DOMAIN d AS e    CREATE TYPE c AS (a e)    CREATE TABLE t (x e DEFAULT f())
 
     e  ──> over: d      attributes: c.a      relations: t          f  ──> relations: t
 
-It is of one snapshot: what was looked at once is not looked at again, though a statement drop thousands of types. It gives way.
+It is of one snapshot: what was looked at once is not looked at again, though a statement drop thousands of
+types. It gives way.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class _Named:
 
 
 class Namings:
-    """What names types, functions, text search objects and relations (these by constants), by the oids named; oldest first."""
+    """What names types, functions, text search objects and relations (these by constants), by the oids named;
+    oldest first.
+    """
 
     __slots__ = ("_catalog", "_found", "_names")
 

@@ -1,8 +1,9 @@
 """Oids of new objects: reserved ahead of use in blocks, so that none is given twice, whatever crashes or is dropped.
 
-A shard, its files and the sidecars of an index (``<part>.x<oid>``) are named by oids. Those of a dropped table stay for
-as long as somebody may read it, also past a restart; and what a deposed leader still writes for an index that it was about
-to make must not meet a file of its successor's. A restart wastes the rest of a block, as PostgreSQL's does after a crash.
+A shard, its files and the sidecars of an index (``<part>.x<oid>``) are named by oids. Those of a dropped
+table stay for as long as somebody may read it, also past a restart; and what a deposed leader still writes
+for an index that it was about to make must not meet a file of its successor's. A restart wastes the rest of a
+block, as PostgreSQL's does after a crash.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class OidSource:
         return first
 
     async def ready(self, count: int) -> None:
-        """Wait until ``count`` consecutive ones can be had, for who needs more than a block. SqlError 53000: they cannot."""
+        """Wait until ``count`` consecutive ones can be had, for who needs more than a block. SqlError 53000:
+        they cannot.
+        """
         while self._next + count > self._end:
             before = self._end
             self._extend_soon()

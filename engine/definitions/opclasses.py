@@ -249,7 +249,9 @@ async def alter_opclass(session: Session, plan: Plan, statement: st.AlterOpclass
 
 
 async def drop_opclass(session: Session, plan: Plan, statement: st.DropOpclass, params: Params) -> Outcome:
-    """DROP OPERATOR CLASS and FAMILY: what is of them goes along. Raises SqlError 2BP01 where a table is divided by it."""
+    """DROP OPERATOR CLASS and FAMILY: what is of them goes along. Raises SqlError 2BP01 where a table is
+    divided by it.
+    """
     if statement.notice:
         session.notice(statement.notice)
         return Command(plan.bound.tag)

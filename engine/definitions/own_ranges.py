@@ -1,4 +1,6 @@
-"""CREATE TYPE ... AS RANGE: a range type comes with its multirange type, the array types over both, and their constructors."""
+"""CREATE TYPE ... AS RANGE: a range type comes with its multirange type, the array types over both, and their
+constructors.
+"""
 
 from __future__ import annotations
 

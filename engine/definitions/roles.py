@@ -106,12 +106,15 @@ _MOST_TRIED: Final = 100_000
 
 
 def _is_empty(verifier: Verifier) -> bool:
-    """Tell whether a verifier is that of the empty password, which nobody may have; one that takes long to try is not tried."""
+    """Tell whether a verifier is that of the empty password, which nobody may have; one that takes long to
+    try is not tried.
+    """
     return verifier.iterations <= _MOST_TRIED and check_password("", verifier)
 
 
 def _verifier(session: Session, password: str | None) -> str | None:
-    """Return what is kept of a password: its verifier, also where it was given in that form. SqlError 0A000 for other hashes.
+    """Return what is kept of a password: its verifier, also where it was given in that form. SqlError 0A000
+    for other hashes.
 
     A hash that could not be compared with must not become the password itself: whoever has read it would come in.
     """

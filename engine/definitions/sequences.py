@@ -242,7 +242,9 @@ _NUMBER: Final = re.compile(r"\d+")
 def drawing_columns(
     session: Session, oids: Collection[int]
 ) -> list[tuple[RelationDef, RelationDef, ColumnDef]]:
-    """Return the columns whose defaults name any of some relations, by constants of regclass: relation, table, column."""
+    """Return the columns whose defaults name any of some relations, by constants of regclass: relation,
+    table, column.
+    """
     found: list[tuple[RelationDef, RelationDef, ColumnDef]] = []
     for table in relations_naming(session.catalog, oids):
         give_way()

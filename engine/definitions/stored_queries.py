@@ -1,4 +1,5 @@
-"""Texts of views, of functions' bodies and of policies, written anew when what they read is called otherwise or has other columns.
+"""Texts of views, of functions' bodies and of policies, written anew when what they read is called otherwise
+or has other columns.
 
 RENAME, SET SCHEMA      the new names
 ADD COLUMN, ATTRIBUTE   a list of columns that an alias has, or a join, goes on naming the same ones: t x(p, q) becomes x(p, q, c)
@@ -24,7 +25,8 @@ from planner.catalog.relation_kinds import BY_QUERY
 async def rebase_queries(
     session: Session, oids: Set[int], before: CatalogSnapshot, types: Set[int] = frozenset()
 ) -> None:
-    """Rewrite the texts of views, functions and policies that read one of some relations which have other names or columns than in ``before``.
+    """Rewrite the texts of views, functions and policies that read one of some relations which have other
+    names or columns than in ``before``.
 
     ``types``: the family of a composite type that has other attributes than then, rows of which they may read.
     A view's text names what it reads, so it is bound against the catalog of before the change and

@@ -2,8 +2,9 @@
 
     dictionary d <── configuration fr <── column t.words, index over to_tsvector('fr', body), view v, function f
 
-Stored texts name configurations and dictionaries by oid, as they name functions, so what uses them is found as what calls a function
-is. What an index or a generated column has computed stays when a configuration changes, as in PostgreSQL.
+Stored texts name configurations and dictionaries by oid, as they name functions, so what uses them is found
+as what calls a function is. What an index or a generated column has computed stays when a configuration
+changes, as in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -239,7 +240,9 @@ def configurations_with(catalog: CatalogSnapshot, dictionaries: Iterable[int]) -
 def asked_by(
     session: Session, targets: Sequence[TextSearchDef]
 ) -> tuple[list[ConfigurationDef], list[Dependency]]:
-    """Return the configurations beside ``targets`` that ask dictionaries among these, and how configurations hang on dictionaries."""
+    """Return the configurations beside ``targets`` that ask dictionaries among these, and how configurations
+    hang on dictionaries.
+    """
     oids = {target.oid for target in targets}
     asking = configurations_with(session.catalog, oids)
     links = [
@@ -252,7 +255,9 @@ def asked_by(
 
 @opening
 def hanging(session: Session, targets: Sequence[TextSearchDef]) -> tuple[list[TextSearchDef], list[Dependency]]:  # fmt: skip
-    """Return ``targets`` with the configurations that ask dictionaries among them, and how all that needs these hangs on them."""
+    """Return ``targets`` with the configurations that ask dictionaries among them, and how all that needs
+    these hangs on them.
+    """
     asking, links = asked_by(session, targets)
     every = [*targets, *asking]
     links += functions.dependents(session, {item.oid for item in every})[2]

@@ -1,7 +1,7 @@
 """CREATE, ALTER, DROP TRIGGER, and ALTER TABLE ENABLE and DISABLE TRIGGER.
 
-A trigger is kept with its table: whatever changes it gives the table a new version, so plans are made anew, and waits for the
-transactions that have written the table.
+A trigger is kept with its table: whatever changes it gives the table a new version, so plans are made anew,
+and waits for the transactions that have written the table.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ async def _drop_clones(session: Session, table: RelationDef, gone: Collection[Tr
 
 
 async def _drop_namesakes(session: Session, table: RelationDef, name: str) -> None:
-    """Drop partitions' own triggers of a name: CREATE OR REPLACE TRIGGER of their table replaces them. Raises SqlError 42710."""
+    """Drop partitions' own triggers of a name: CREATE OR REPLACE TRIGGER of their table replaces them. Raises
+    SqlError 42710.
+    """
     for child in session.catalog.partitions_of(table.oid):
         own = next((trigger for trigger in child.triggers if trigger.name == name), None)
         if own is not None and own.constraint:
@@ -143,7 +145,9 @@ async def drop_triggers(session: Session, table: RelationDef, names: Iterable[st
 
 
 async def enable_triggers(session: Session, table: RelationDef, action: st.EnableTriggers) -> None:
-    """ENABLE and DISABLE TRIGGER; ALL means foreign keys, too. Raises SqlError 42704; 42501 for foreign keys unless the user is a superuser."""
+    """ENABLE and DISABLE TRIGGER; ALL means foreign keys, too. Raises SqlError 42704; 42501 for foreign keys
+    unless the user is a superuser.
+    """
     if action.everything:
         keys = (*table.foreign_keys, *(key for _, key in session.catalog.foreign_keys_to(table.oid)))
         if keys and not session.role.superuser:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 async def make_room(session: Session, schema: str, name: str) -> None:
-    """Give an array type that is called so another name, as PostgreSQL does before something is made, or renamed, that is to have this one."""
+    """Give an array type that is called so another name, as PostgreSQL does before something is made, or
+    renamed, that is to have this one.
+    """
     catalog = session.catalog
     oid = catalog.type_oid(schema, name)
     made = catalog.type_by_oid(oid) if oid is not None else None

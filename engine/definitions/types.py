@@ -1,6 +1,8 @@
-"""CREATE, ALTER and DROP TYPE as catalog changes; DROP DOMAIN, too. What else domains have: ``engine.definitions.domains``.
+"""CREATE, ALTER and DROP TYPE as catalog changes; DROP DOMAIN, too. What else domains have:
+``engine.definitions.domains``.
 
-An enum's values are ranks (``planner.catalog.EnumLabel``), so that a label can be added or renamed without touching a row:
+An enum's values are ranks (``planner.catalog.EnumLabel``), so that a label can be added or renamed without
+touching a row:
 
     CREATE TYPE mood AS ENUM ('sad', 'happy')        sad 2**40         happy 2**41
     ADD VALUE 'ok' BEFORE 'happy'                    sad 2**40   ok 3 * 2**39   happy 2**41
@@ -123,7 +125,9 @@ def new_type(
     first: int,
     **parts: Any,
 ) -> TypeDef:
-    """Return a type of the current role's in the schema ``place`` (name, oid). ``first``: its oid, before that of its array type."""
+    """Return a type of the current role's in the schema ``place`` (name, oid). ``first``: its oid, before
+    that of its array type.
+    """
     schema, schema_oid = place
     return TypeDef(
         oid=first,
@@ -272,8 +276,8 @@ def type_dependencies(
 ) -> tuple[list[Dependency], dict[Any, str]]:
     """Return what hangs on ``types``, directly or not, and what each thing that something hangs on is called.
 
-    The array type over a type hangs on it, too, but is nothing that is told. ``namings``: of the session's catalog. ``seen``: relations
-    whose rows have been looked at.
+    The array type over a type hangs on it, too, but is nothing that is told. ``namings``: of the session's
+    catalog. ``seen``: relations whose rows have been looked at.
     """
     found: list[Dependency] = []
     words: dict[Any, str] = {}
@@ -341,7 +345,9 @@ def type_dependencies(
 def row_dependencies(
     session: Session, relations: Iterable[RelationDef], namings: Namings, seen: set[int]
 ) -> tuple[list[Dependency], dict[Any, str]]:
-    """Return what hangs on the types of the rows of relations that go, as ``type_dependencies``; those that were ``seen`` left out."""
+    """Return what hangs on the types of the rows of relations that go, as ``type_dependencies``; those that
+    were ``seen`` left out.
+    """
     found: list[Dependency] = []
     words: dict[Any, str] = {}
     for relation in paced_iter(relations):
@@ -437,7 +443,9 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
 async def drop_types(
     session: Session, targets: Sequence[TypeDef], *, cascade: bool, quiet: bool = False
 ) -> None:
-    """Drop types; with ``cascade`` also the columns, defaults, checks and views that use them. Raises SqlError 2BP01."""
+    """Drop types; with ``cascade`` also the columns, defaults, checks and views that use them. Raises
+    SqlError 2BP01.
+    """
     if not targets:
         return
     namings = openly(Namings, session.catalog)
@@ -504,12 +512,16 @@ def row_type_of(relation: RelationDef) -> TypeDef:
 
 
 async def drop_uses_of_rows(session: Session, relations: Sequence[RelationDef]) -> None:
-    """Drop what uses the types of relations' rows, functions apart, and the types over them, as far as it is still there."""
+    """Drop what uses the types of relations' rows, functions apart, and the types over them, as far as it is
+    still there.
+    """
     await _drop_with_uses(session, [row_type_of(relation) for relation in relations])
 
 
 async def drop_attribute(session: Session, type_: TypeDef, attnum: int) -> None:
-    """Drop an attribute of a composite type, what selects it, and its values from all rows that are stored somewhere."""
+    """Drop an attribute of a composite type, what selects it, and its values from all rows that are stored
+    somewhere.
+    """
     from engine.definitions.dropping.field_uses import selecting  # it drops columns
 
     without = without_attribute(type_, attnum)

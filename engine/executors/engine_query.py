@@ -59,7 +59,8 @@ PREFETCH_BYTES: Final = 32 << 20  # a batch that is larger is handed on before t
 
 
 def pieces(batch: Any, size: int, most_rows: int | None) -> Iterator[Any]:
-    """Yield an Arrow batch of ``size`` bytes in slices of at most ``most_rows`` rows (None: any number) and about ``PIECE_BYTES``.
+    """Yield an Arrow batch of ``size`` bytes in slices of at most ``most_rows`` rows (None: any number) and
+    about ``PIECE_BYTES``.
 
     A row is never divided, however wide.
     """
@@ -139,8 +140,9 @@ class EngineQuery(ABC):
     ) -> Any:
         """Run ``work`` in a pool; interrupt it when the statement is cancelled, or closed, or this task is.
 
-        ``watched``: it runs for the statement that runs now, so that a cancel of this one is meant for it, and its failure
-        ends the query. A consumer has to be told of any other failure before the query is closed.
+        ``watched``: it runs for the statement that runs now, so that a cancel of this one is meant for it,
+        and its failure ends the query. A consumer has to be told of any other failure before the query is
+        closed.
         """
         loop = asyncio.get_running_loop()
         self._busy += 1

@@ -7,8 +7,8 @@
     c    n > 0        from the ON of an outer join that c may be missing from; WHERE says nothing of c alone, because
                       the row that c fails to give may have a NULL in its place that WHERE lets through
 
-A transaction that writes watches with it what others change after its scans (``txn.transaction.scan_watch``), so DuckDB and Spark
-hand it to ``Transaction.snapshot``; the row executor has its own filters at hand.
+A transaction that writes watches with it what others change after its scans (``txn.transaction.scan_watch``),
+so DuckDB and Spark hand it to ``Transaction.snapshot``; the row executor has its own filters at hand.
 """
 
 from __future__ import annotations

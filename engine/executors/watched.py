@@ -1,7 +1,8 @@
 """Tests of rows that a transaction leaves behind for others to make: may this change matter to what it has read?
 
-The committer makes them, and promotion, in turns that have to be whole. So a test that may take long has ``BUDGET_S`` for all rows
-together; once that is used up every row may matter, which is the safe side: the statement is run again.
+The committer makes them, and promotion, in turns that have to be whole. So a test that may take long has
+``BUDGET_S`` for all rows together; once that is used up every row may matter, which is the safe side: the
+statement is run again.
 """
 
 from __future__ import annotations

@@ -14,7 +14,9 @@ from planner.query import OutputColumn
 
 
 def begun_later(columns: tuple[OutputColumn, ...], start: Callable[[Wanted], Awaitable[Result]]) -> RowStream:
-    """Return the rows of what ``start`` begins, which is called when they are first asked for, told how many that are."""
+    """Return the rows of what ``start`` begins, which is called when they are first asked for, told how many
+    that are.
+    """
     wanted = Wanted()
     batches = _Later(wanted, start)
     return RowStream(columns, batches, batches.close, wanted=wanted)

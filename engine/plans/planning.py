@@ -65,7 +65,9 @@ class Planning:
         self.session = session
 
     def tell_truncated(self, text: str) -> bool:
-        """Send a notice for each name in a text that is too long; False if there are none. Such texts are not cached."""
+        """Send a notice for each name in a text that is too long; False if there are none. Such texts are not
+        cached.
+        """
         names = truncated(text) if len(text) <= HERE else openly(truncated, text)
         for name, kept in names:
             self.session.notice(f'identifier "{name}" will be truncated to "{kept}"', sqlstate="42622")
@@ -80,7 +82,9 @@ class Planning:
         return None if kept is None else kept.get((text, param_oids, session.plan_key), session.catalog)
 
     def plan_text(self, text: str, param_oids: tuple[int, ...], *, tell: bool = False) -> Plan | None:
-        """Plan a single statement given as text (extended protocol); None for an empty text. ``tell``: of truncated names."""
+        """Plan a single statement given as text (extended protocol); None for an empty text. ``tell``: of
+        truncated names.
+        """
         session = self.session
         # In a failed block binding says what is refused.
         cacheable = len(text) <= PLAN_CACHE_MAX_TEXT and session.block.state is not FAILED
@@ -276,7 +280,8 @@ class Planning:
     ) -> BoundStatement | None:
         """Bind a statement that misses an object which others have made since the transaction's timestamp.
 
-        The transaction goes on in the present if it can (``Block.catch_up``); else, None, the error says what is the matter.
+        The transaction goes on in the present if it can (``Block.catch_up``); else, None, the error says what
+        is the matter.
         """
         session = self.session
         latest = session.space.catalog

@@ -4,8 +4,9 @@
              one per query              │ a refusal (0A000) is remembered, and the route chosen again without it
              of the plan                └ compile_for: at most once per executor, kept with the plan
 
-A query by key takes shorter ways to the same result: ``read_by_key`` without a dispatch, ``read_point`` without a transaction.
-``collect`` runs one to its end for those who need all rows at once (INSERT ... SELECT, constraints, functions).
+A query by key takes shorter ways to the same result: ``read_by_key`` without a dispatch, ``read_point``
+without a transaction. ``collect`` runs one to its end for those who need all rows at once (INSERT ... SELECT,
+constraints, functions).
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ log = logging.getLogger("holdfast")
 
 MAX_ROUTE_ATTEMPTS = 4
 
-# Errors in values (cardinality of a sub-select, data exceptions), and up to how many rows in all tables of a query the row
-# executor tells whether they are the statement's.
+# Errors in values (cardinality of a sub-select, data exceptions), and up to how many rows in all tables of a
+# query the row executor tells whether they are the statement's.
 VALUE_ERRORS = ("21", "22")
 SECOND_OPINION_ROWS = 100_000
 
@@ -89,7 +90,9 @@ class CompiledQuery:
     )
 
     def __init__(self, query: QueryExpr, catalog: CatalogSnapshot | None = None) -> None:
-        """Collect what the query reads. ``catalog``: what it was bound against, where that is not what the session sees: it reads in the past."""
+        """Collect what the query reads. ``catalog``: what it was bound against, where that is not what the
+        session sees: it reads in the past.
+        """
         self.catalog = catalog
         self.query = query = without_unread(query)
         self._filters: TableFilters | None = None
@@ -243,7 +246,8 @@ def choose_route(
                     tables, partitions = index_plan.tables, index_plan.partitions
                     pairs = index_plan.pairs
                 by_key = index_plan.is_small and not any(c.scans(params, txn) for c in index_plan.candidates)
-                # which stops behind the rows that are asked for: functions that may do something are called for no other
+                # which stops behind the rows that are asked for: functions that may do something are called
+                # for no other
                 by_key = by_key or (index_plan.in_turn == "asked" and is_volatile(query.query))
             except SqlError as error:
                 if error.sqlstate != "0A000":
@@ -343,7 +347,8 @@ async def _read(columns: tuple[OutputColumn, ...], result: Result | Awaitable[Re
 
 
 def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequence[Any] | None:
-    """Run a point read, or a query that reads nothing, which is a transaction by itself, without making one; None: the general path must.
+    """Run a point read, or a query that reads nothing, which is a transaction by itself, without making one;
+    None: the general path must.
 
     The row is looked up, filtered and projected within this turn of the loop, at the timestamp a transaction that
     begins now would read at; so there is nothing that a hold, a read set or an end could protect.
@@ -409,7 +414,9 @@ async def run_query(
 
 
 async def run_locking(session: Session, plan: Plan, query: QueryExpr, ctx: ExecContext) -> Result:
-    """Start a query that locks rows: on the row executor, whatever the session has been pinned to since it was opened."""
+    """Start a query that locks rows: on the row executor, whatever the session has been pinned to since it
+    was opened.
+    """
     compiled = compiled_query(plan, "query", query)
     check_populated(session, compiled)
     return await _run_on(session, compiled, ctx, _BY_KEY, compile_for(session, compiled, "index"))
@@ -433,8 +440,9 @@ async def _run_on(
 ) -> Result:
     """Start a query on a route, or on another one where the engine gives up before its first rows are there.
 
-    An engine may learn only at run time that it cannot (a stored array of several dimensions, NaN in arithmetic). A pinned one
-    says so. An error in a value may come of the order in which an engine tests conditions: see ``_in_order``.
+    An engine may learn only at run time that it cannot (a stored array of several dimensions, NaN in
+    arithmetic). A pinned one says so. An error in a value may come of the order in which an engine tests
+    conditions: see ``_in_order``.
     """
     bound_files(session, ctx, route.executor)
     try:
@@ -467,8 +475,9 @@ async def _run_on(
 async def _in_order(session: Session, query: CompiledQuery, ctx: ExecContext, error: DataError) -> Result:
     """Start a query on the row executor that met ``error`` in a value on another one; raise it where that cannot be.
 
-    DuckDB and Spark move conditions and sort them by what they cost. So ``JOIN v ON v.field = 2 … WHERE v.value::int > 5`` meets
-    values of other fields, which PostgreSQL, and the row executor, have left out by then.
+    DuckDB and Spark move conditions and sort them by what they cost. So ``JOIN v ON v.field = 2 … WHERE
+    v.value::int > 5`` meets values of other fields, which PostgreSQL, and the row executor, have left out by
+    then.
     """
     small = sum(ctx.txn.stats(shard).rows for shard in query.tables) <= SECOND_OPINION_ROWS
     if not small or session.derived.executor != "auto" or "index" in query.refused:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 async def unasked_rows(session: Session, sql: str, reader: Transaction | None = None) -> list[Row]:
-    """Return all rows of a query over tables of the running transaction's timeline. ``reader``: as this transaction sees them, instead of the session's.
+    """Return all rows of a query over tables of the running transaction's timeline. ``reader``: as this
+    transaction sees them, instead of the session's.
 
     Raises SqlError as a query does.
     """

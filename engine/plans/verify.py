@@ -4,13 +4,15 @@
                                   ├── as SQL fixes them: equal ──> answered
     rows of another route ────────┘                  differ ──> XX000, DETAIL says in what
 
-What SQL fixes: the multiset of rows; their order as far as leading ORDER BY columns are among the output; digits and
-scale of numerics (floats: twelve digits). Where it leaves a choice (LIMIT, DISTINCT ON, windows, aggregates that depend on the order of
-their input) rows may differ rightly, and so may errors in what the other route never evaluated: a WARNING.
+What SQL fixes: the multiset of rows; their order as far as leading ORDER BY columns are among the output;
+digits and scale of numerics (floats: twelve digits). Where it leaves a choice (LIMIT, DISTINCT ON, windows,
+aggregates that depend on the order of their input) rows may differ rightly, and so may errors in what the
+other route never evaluated: a WARNING.
 
-The second route is the row executor below ``ROW_EXECUTOR_ROWS``, DuckDB or Spark above, whichever can. Not compared: what one executor
-alone can run, catalog relations, volatile functions, FOR UPDATE, and transactions that have written (what they read
-may be newer the second time). Both answers are held in memory, at most ``MAX_ROWS``; nothing is sent before they are equal.
+The second route is the row executor below ``ROW_EXECUTOR_ROWS``, DuckDB or Spark above, whichever can. Not
+compared: what one executor alone can run, catalog relations, volatile functions, FOR UPDATE, and transactions
+that have written (what they read may be newer the second time). Both answers are held in memory, at most
+``MAX_ROWS``; nothing is sent before they are equal.
 """
 
 from __future__ import annotations

@@ -94,7 +94,8 @@ class Attendance:
 def authentication(db: Database, user: str, database: str, peer: str, tls: bool) -> Authentication:
     """Return how ``user`` has to prove itself. FATAL 28000 where the access rules keep it out.
 
-    What is said does not tell whether the role exists, or its password has expired: rules for roles that do not are rules all the same.
+    What is said does not tell whether the role exists, or its password has expired: rules for roles that do
+    not are rules all the same.
     """
     method = db.config.auth
     catalog = db.spaces.any.catalog
@@ -159,7 +160,9 @@ def admit(db: Database, parameters: Mapping[str, str], pid: int, peer: str, out:
 
 
 def _refuse_unreadable(catalog: CatalogSnapshot, oid: int) -> None:
-    """FATAL XX001 for a role or database whose row cannot be read; the first superuser, of whom no more is needed, gets in."""
+    """FATAL XX001 for a role or database whose row cannot be read; the first superuser, of whom no more is
+    needed, gets in.
+    """
     fence = catalog.fenced.get(oid)
     if fence is not None and oid != SUPERUSER_OID:
         raise fatal("XX001", f"{fence.what} cannot be read", hint=fence.hint, detail=fence.detail)
@@ -285,7 +288,9 @@ def _search_by_default(
     catalog: CatalogSnapshot,
     out: Responder,
 ) -> None:
-    """Begin with the text search configuration that was said for the role or database, unless it has gone: a WARNING tells."""
+    """Begin with the text search configuration that was said for the role or database, unless it has gone: a
+    WARNING tells.
+    """
     find = _searching(overrides, database, role, catalog)
     try:
         overrides[TEXT_SEARCH] = normalise(definitions()[TEXT_SEARCH], value, "", find)

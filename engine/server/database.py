@@ -114,7 +114,8 @@ from txn.upkeep.subscribe import Changes
 
 log = logging.getLogger("holdfast")
 _OF_ITSELF: Final = frozenset(("08", "0A", "25", "53", "54", "57"))
-"""Classes of SQLSTATEs that do not rest on what is stored: the connection's, the block's, limits, cancels and time-outs."""
+"""Classes of SQLSTATEs that do not rest on what is stored: the connection's, the block's, limits, cancels and
+time-outs."""
 
 
 SALVAGED_SHARDS: Final = frozenset((SPEC.shard, NAMED_SHARD, SEQUENCE_SHARD))
@@ -138,7 +139,9 @@ if TYPE_CHECKING:
     def _is_what_each_floor_takes_it_for(
         server: Database,
     ) -> tuple[SessionServer, LoadingServer, FeedingServer]:
-        """For the type checker: ``executing``, ``loading`` and ``feeding`` say of a session's server what holds of this one."""
+        """For the type checker: ``executing``, ``loading`` and ``feeding`` say of a session's server what
+        holds of this one.
+        """
         return server, server, server
 
 
@@ -354,7 +357,9 @@ class Database:
     async def _load_damaged(
         self, items: dict[StoredKey, Stored], unread: dict[StoredKey, Unreadable], lost: str
     ) -> None:
-        """Make the catalogs of what there is of one of which rows are missing, or old: to be read by superusers, and by nobody else."""
+        """Make the catalogs of what there is of one of which rows are missing, or old: to be read by
+        superusers, and by nobody else.
+        """
         log.error("the catalog is damaged, nothing is written and superusers alone get in: %s", lost)
         stored = dict(self.store.shards())
         lost_rows.add_tables(items, unread, stored, self.store.damaged())
@@ -456,11 +461,15 @@ class Database:
             )  # until the next start
 
     def load_ahead(self) -> None:
-        """Have a thread load what statements need; sessions begin when it has. To be called before clients are served."""
+        """Have a thread load what statements need; sessions begin when it has. To be called before clients
+        are served.
+        """
         self._preloading = asyncio.get_running_loop().run_in_executor(None, preload, self.virtual)
 
     async def start_background(self) -> None:
-        """Start what may take a while without keeping clients waiting: Spark's JVM, and sources once their statements find all loaded."""
+        """Start what may take a while without keeping clients waiting: Spark's JVM, and sources once their
+        statements find all loaded.
+        """
         self._sweeping = asyncio.get_running_loop().run_in_executor(None, sweep)
         if self.spark is not None:
             self.spark.start_background()
@@ -494,7 +503,9 @@ class Database:
         return admission.authentication(self, user, database, peer, tls)
 
     def reload(self) -> None:
-        """Read the access rules again; where they cannot be read they stay as they are, and the log says so. For SIGHUP."""
+        """Read the access rules again; where they cannot be read they stay as they are, and the log says so.
+        For SIGHUP.
+        """
         if self.config.access_rules:
             try:
                 self.access_rules = access_rules.read(self.config.access_rules)
@@ -559,7 +570,9 @@ class Database:
             log.warning("temporary tables of pid %d stay until the next start: %s", session.pid, error)
 
     async def _without_temporaries(self, connection: Client) -> None:
-        """Drop a session's temporary objects before its advisory locks: who waits for one of these finds none of them left."""
+        """Drop a session's temporary objects before its advisory locks: who waits for one of these finds none
+        of them left.
+        """
         try:
             await OnStrand.of(
                 self._drop_temporaries(connection.session)
@@ -581,9 +594,10 @@ class Database:
     async def reason(self, error: Exception) -> Exception:
         """Return the error that a statement failed with; Fenced if it failed because another server leads.
 
-        What it has met once the lease has run out may be so no longer (a duplicate key), or come of its successor, which removes files
-        that this server may be about to read. So nothing is reported before it is known which it was, but what says nothing of
-        what is stored (``_OF_ITSELF``): this waits for the next renewal.
+        What it has met once the lease has run out may be so no longer (a duplicate key), or come of its
+        successor, which removes files that this server may be about to read. So nothing is reported before it
+        is known which it was, but what says nothing of what is stored (``_OF_ITSELF``): this waits for the
+        next renewal.
         """
         if self.leading():
             return error

@@ -88,7 +88,9 @@ def _clock_check(config: Config) -> Iterator[tuple[bool, str]]:
 
 
 def _catalog_check(data: Path) -> Iterator[tuple[bool, str]]:
-    """Tell what the server could not read of its catalog when it last started. Nothing to say where it could read all."""
+    """Tell what the server could not read of its catalog when it last started. Nothing to say where it could
+    read all.
+    """
     try:
         lines = noted(data)
     except (OSError, ValueError, KeyError, TypeError) as error:

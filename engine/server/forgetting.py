@@ -1,7 +1,11 @@
-"""What a server lets go of once a second, behind its store: what the catalogs were, and what was kept of what is no more.
+"""What a server lets go of once a second, behind its store: what the catalogs were, and what was kept of what
+is no more.
 
-    since (retention, holds, memory: ``txn``) ──> history of the catalogs ──> definitions ──> their types (``engine.catalog.type_owners``)
-                                                                              counters of sequences that were dropped or restarted, and their rows
+    since (retention, holds, memory: ``txn``) ──> history of the catalogs ──> definitions ──> their types
+    (``engine.catalog.type_owners``)
+                                                                              counters of sequences that were
+                                                                              dropped or restarted, and their
+                                                                              rows
     relations that are no more                ──> rows of catalog relations
     sessions between transactions             ──> the catalog that they saw last
 

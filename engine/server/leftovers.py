@@ -2,9 +2,10 @@
 
     pg_temp_12   rt <── domain public.d <── column public.t.c        dropped by DROP … CASCADE
 
-in a session that nobody is connected to, which has none of the role, limits and modes that the old one had set: ``lock_timeout``, say, does not
-leave them there. Where it fails as the server starts, the temporary objects alone go: a new session may have the number of the
-old one, and must not find them. What hung on them is left as what cannot be read.
+in a session that nobody is connected to, which has none of the role, limits and modes that the old one had
+set: ``lock_timeout``, say, does not leave them there. Where it fails as the server starts, the temporary
+objects alone go: a new session may have the number of the old one, and must not find them. What hung on them
+is left as what cannot be read.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _TRIES = 10
 
 
 class _Nobody(Responder):
-    """Who listens to a session without a client: what is said to it is gone, as the protocol's own bodies do nothing."""
+    """Who listens to a session without a client: what is said to it is gone, as the protocol's own bodies do
+    nothing.
+    """
 
     rests = False
     sync_follows = False
@@ -88,7 +91,9 @@ async def drop_leftovers(database: Database, space: Space) -> None:
 
 
 def session_beside(session: Session) -> Session:
-    """Return a session without a client in the database of another one, for what that has to do in a transaction of its own."""
+    """Return a session without a client in the database of another one, for what that has to do in a
+    transaction of its own.
+    """
     return _session(cast("Database", session.db), session.space, session.pid)
 
 

@@ -1,7 +1,9 @@
-"""What statements import or make of facts when they first need it, done ahead: on the loop the first aggregate would cost 0.3 s.
+"""What statements import or make of facts when they first need it, done ahead: on the loop the first
+aggregate would cost 0.3 s.
 
-The server listens before it has these modules, so that a restart is short; a thread brings them in at once, and sessions begin when it has. What
-large libraries bring along when they are first used belongs here (tests/engine/test_preload.py); of the project it is all modules.
+The server listens before it has these modules, so that a restart is short; a thread brings them in at once,
+and sessions begin when it has. What large libraries bring along when they are first used belongs here
+(tests/engine/test_preload.py); of the project it is all modules.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
 
 
 def preload(virtual: VirtualCatalog) -> None:
-    """Import all modules, with the binders of all statements and the engine forms of all functions, make built-in catalog rows. For a thread; idempotent."""
+    """Import all modules, with the binders of all statements and the engine forms of all functions, make
+    built-in catalog rows. For a thread; idempotent.
+    """
     bind.load()
     builtins.load()
     column_domains()

@@ -3,8 +3,8 @@
     a superuser's REFRESH MATERIALIZED VIEW v        v is bob's: the functions that it calls run as bob
        └── f(): SET ROLE, set_config('role', …)      42501, or f would be a superuser after all
 
-PostgreSQL's security-restricted operations (src/backend/utils/init/miscinit.c); manual, chapter "CREATE FUNCTION", Writing
-SECURITY DEFINER Functions Safely.
+PostgreSQL's security-restricted operations (src/backend/utils/init/miscinit.c); manual, chapter "CREATE
+FUNCTION", Writing SECURITY DEFINER Functions Safely.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 class Acting(Protocol):
-    """A session, as far as it can run with the rights of others; what its attributes mean says ``engine.session.session``."""
+    """A session, as far as it can run with the rights of others; what its attributes mean says
+    ``engine.session.session``.
+    """
 
     settings: Settings
     identity: Identity
@@ -49,10 +51,11 @@ class Acting(Protocol):
 def acting_as(session: Acting, oid: int, *, restricted: bool) -> Iterator[None]:
     """Be the role ``oid`` for a while, and nobody else: SET ROLE and SET SESSION AUTHORIZATION fail meanwhile (42501).
 
-    ``restricted``: for what the current user did not call by name, which errors tell apart. What it sets is undone when it is over: a
-    search_path that stays would be the current user's. Nothing else is restricted then, as PostgreSQL does for temporary tables: functions
-    that change something stand neither in indexes nor in materialized views. ``is_superuser`` goes on saying what the session is. Raises
-    SqlError 42704 where the role has gone.
+    ``restricted``: for what the current user did not call by name, which errors tell apart. What it sets is
+    undone when it is over: a search_path that stays would be the current user's. Nothing else is restricted
+    then, as PostgreSQL does for temporary tables: functions that change something stand neither in indexes
+    nor in materialized views. ``is_superuser`` goes on saying what the session is. Raises SqlError 42704
+    where the role has gone.
     """
     role = session.today.role_by_oid(oid)
     if role is None:

@@ -53,8 +53,8 @@ class BuiltAhead:
     """The indexes that a session's running statement has built ahead.
 
     Attributes:
-        builds: those that are not adopted yet.
-        left: which indexes, of which tables, the statement leaves behind should it fail (``engine.definitions.table.unbuilt``).
+        builds: those that are not adopted yet. left: which indexes, of which tables, the statement leaves
+        behind should it fail (``engine.definitions.table.unbuilt``).
     """
 
     __slots__ = ("_allocate_oids", "builds", "left")

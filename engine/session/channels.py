@@ -4,12 +4,14 @@
     b: BEGIN; NOTIFY jobs, '7'   kept with b's transaction
     b: COMMIT                    ──> a: at once where a is idle, else before the ReadyForQuery that ends its transaction
 
-What a transaction says, LISTEN and UNLISTEN too, counts when it commits, and is forgotten with it or with the savepoint
-it is undone to. Messages come in the order of the commits, those of one transaction in the order in which they were sent,
-each pair of channel and payload once. They are not stored: who is not connected misses them, as in PostgreSQL.
+What a transaction says, LISTEN and UNLISTEN too, counts when it commits, and is forgotten with it or with the
+savepoint it is undone to. Messages come in the order of the commits, those of one transaction in the order in
+which they were sent, each pair of channel and payload once. They are not stored: who is not connected misses
+them, as in PostgreSQL.
 
-What waits for one connection is bounded by ``QUEUE_BYTES``; past that NOTIFY on its channels fails. So is what one transaction
-says. Many messages are handed over ``AT_ONCE`` at a time, so that a large transaction holds nobody up; others' keep their order behind it.
+What waits for one connection is bounded by ``QUEUE_BYTES``; past that NOTIFY on its channels fails. So is
+what one transaction says. Many messages are handed over ``AT_ONCE`` at a time, so that a large transaction
+holds nobody up; others' keep their order behind it.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ class Channels:
         self._posting: asyncio.Task[None] | None = None
 
     def post(self, database: int, pid: int, said: Sequence[tuple[str, str]]) -> None:
-        """Hand over what a transaction of connection ``pid`` has said; in this turn if that is little and nothing is under way."""
+        """Hand over what a transaction of connection ``pid`` has said; in this turn if that is little and
+        nothing is under way.
+        """
         if self._posting is None and len(said) <= AT_ONCE:
             self._deliver(database, pid, said)
             return
@@ -103,7 +107,9 @@ class HasChannels(Protocol):
 
 
 class Listening(Working, Protocol):
-    """A session that may listen. ``activity``: what it does, as pg_stat_activity shows it; ``out``: where it is told."""
+    """A session that may listen. ``activity``: what it does, as pg_stat_activity shows it; ``out``: where it
+    is told.
+    """
 
     activity: str
     out: Responder
@@ -166,7 +172,9 @@ class SessionChannels:
         return txn
 
     def listen(self, channel: str, *, on: bool) -> None:
-        """LISTEN, or UNLISTEN ("" = all), once the transaction commits. Raises SqlError 22023, 53400 for more than ``MAX_CHANNELS``."""
+        """LISTEN, or UNLISTEN ("" = all), once the transaction commits. Raises SqlError 22023, 53400 for more
+        than ``MAX_CHANNELS``.
+        """
         txn = self._begin()
         if len(self._actions) + (len(self._listening) if on else 0) >= MAX_CHANNELS:
             raise SqlError("53400", f"more than {MAX_CHANNELS} channels are listened to")
@@ -176,8 +184,8 @@ class SessionChannels:
     def notify(self, channel: str, payload: str) -> None:
         """NOTIFY once the transaction commits.
 
-        Raises SqlError 22023 for a payload that is too long, 54000 where too much waits for somebody who listens, or the transaction has
-        said too much.
+        Raises SqlError 22023 for a payload that is too long, 54000 where too much waits for somebody who
+        listens, or the transaction has said too much.
         """
         channel = _checked(channel)
         if len(payload.encode()) > MAX_PAYLOAD:

@@ -7,9 +7,9 @@
              Process 34: UPDATE pair SET v = 2 WHERE id = 1
     HINT:  The transaction might succeed if retried.
 
-in the manner of PostgreSQL's report in its server log. A row is named by its primary key where that is in memory, else by
-its ctid; so it is to who may not read that key, of all rows. What another connection runs is shown to superusers and to its own user (as
-pg_stat_activity does).
+in the manner of PostgreSQL's report in its server log. A row is named by its primary key where that is in
+memory, else by its ctid; so it is to who may not read that key, of all rows. What another connection runs is
+shown to superusers and to its own user (as pg_stat_activity does).
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Surroundings:
     """What reports may ask the server for.
 
     ``query``: what a connection runs (by pid), None where there is none or it is not for the reader's eyes.
-    ``row``: the latest values of a row that is in memory, else None.
-    ``readable``: whether the user may read all of some columns (attnums; 0, an expression, is the whole table).
-    ``relative``: a text in which the server's files are called as they are within its folders; where those are is not for clients.
+    ``row``: the latest values of a row that is in memory, else None. ``readable``: whether the user may read
+    all of some columns (attnums; 0, an expression, is the whole table). ``relative``: a text in which the
+    server's files are called as they are within its folders; where those are is not for clients.
     """
 
     query: Callable[[int], str | None]

@@ -1,8 +1,9 @@
 """SQL cursors: DECLARE, FETCH, MOVE, CLOSE (manual, those commands).
 
-A cursor reads its result forward once. Rows that were read are kept while they may be asked for (``kept_rows``: in memory
-and then in a file); a cursor WITH HOLD is read to its end at commit, because its snapshot ends there. FETCH progress survives a cancelled FETCH: rows
-are kept before they are counted as fetched (L40).
+A cursor reads its result forward once. Rows that were read are kept while they may be asked for
+(``kept_rows``: in memory and then in a file); a cursor WITH HOLD is read to its end at commit, because its
+snapshot ends there. FETCH progress survives a cancelled FETCH: rows are kept before they are counted as
+fetched (L40).
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ class Cursors:
         keys: tuple[CursorKey, ...] = (),
         loop: bool = False,
     ) -> Cursor:
-        """Open a cursor of PL/pgSQL over a result; ``keys`` are behind its columns; ``loop``: of a loop, which nobody may close.
+        """Open a cursor of PL/pgSQL over a result; ``keys`` are behind its columns; ``loop``: of a loop,
+        which nobody may close.
 
         Raises SqlError 42P03, 53400.
         """
@@ -148,7 +150,9 @@ class Cursors:
         return made
 
     async def next_rows(self, cursor: Cursor, count: int) -> list[RowTuple]:
-        """Return the next rows of a cursor, at most ``count``; fewer at its end only. Raises SqlError 55000, and what reading raises."""
+        """Return the next rows of a cursor, at most ``count``; fewer at its end only. Raises SqlError 55000,
+        and what reading raises.
+        """
         cursor.reader.check()
         start = cursor.position
         if not cursor.scroll and len(cursor.store) == start and not cursor.exhausted:
@@ -170,14 +174,18 @@ class Cursors:
         return [row[: -cursor.hidden] for row in rows]
 
     async def hold_pinned(self) -> None:
-        """Before a procedure ends its transaction: read the cursors of the loops around that to their end, so that they outlive it."""
+        """Before a procedure ends its transaction: read the cursors of the loops around that to their end, so
+        that they outlive it.
+        """
         for cursor in self._open.values():
             if cursor.pinned and cursor.savepoint_depth >= 0:
                 await self._read(cursor, None)
                 cursor.savepoint_depth = -1
 
     def free_name(self) -> str:
-        """Return a name that no cursor of the session has had, as PostgreSQL names portals: a variable may keep it behind CLOSE."""
+        """Return a name that no cursor of the session has had, as PostgreSQL names portals: a variable may
+        keep it behind CLOSE.
+        """
         while True:
             self._unnamed += 1
             name = f"<unnamed portal {self._unnamed}>"
@@ -522,7 +530,9 @@ class Cursors:
 
     @staticmethod
     def _need_scroll(cursor: Cursor) -> None:
-        """Raise SqlError 55000 for a cursor that only goes forward, which, as in PostgreSQL, cannot be used any more then."""
+        """Raise SqlError 55000 for a cursor that only goes forward, which, as in PostgreSQL, cannot be used
+        any more then.
+        """
         if not cursor.scroll:
             cursor.reader.broken = cursor.live is None  # a subscription goes on where it was
             raise SqlError(

@@ -1,9 +1,10 @@
-"""What domains demand of attributes of composite values that are read: PostgreSQL's record_in calls their input functions.
+"""What domains demand of attributes of composite values that are read: PostgreSQL's record_in calls their
+input functions.
 
     CREATE TYPE pair AS (a positive, b text)        '(-1,x)'::pair      23514, as the text is read
 
-Codecs know no catalog, so their settings bring this along (``CodecSettings.demand``). Settings outlive sessions in caches, and go
-to other processes with loads: it keeps no session alive, and stays behind.
+Codecs know no catalog, so their settings bring this along (``CodecSettings.demand``). Settings outlive
+sessions in caches, and go to other processes with loads: it keeps no session alive, and stays behind.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One table: every expected error of txn, planner and the executors -> what the client sees.
 
-Anything that is not in the table, nor what Python says of the machine's memory and stack, is a bug: it is logged with its traceback by the
-connection and reported as XX000. Messages use PostgreSQL's wording; serialization failures name the table, the key and the other
-connection (N8, Q13).
+Anything that is not in the table, nor what Python says of the machine's memory and stack, is a bug: it is
+logged with its traceback by the connection and reported as XX000. Messages use PostgreSQL's wording;
+serialization failures name the table, the key and the other connection (N8, Q13).
 """
 
 from __future__ import annotations
@@ -323,7 +323,9 @@ def _within(relative: Callable[[str], str], report: ErrorReport) -> ErrorReport:
 def report_of(
     error: BaseException, catalog: Catalog, known: Surroundings = NOTHING_KNOWN
 ) -> ErrorReport | None:
-    """Return the report of an expected error, None when it is a bug. ``known`` names other connections' queries, and makes paths relative."""
+    """Return the report of an expected error, None when it is a bug. ``known`` names other connections'
+    queries, and makes paths relative.
+    """
     if isinstance(error, BackendError):
         return error.report
     if isinstance(error, SqlError):

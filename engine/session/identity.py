@@ -4,8 +4,8 @@
                                       DROP ROLE ann                     42704 for what asks who one is
                                       CREATE ROLE ann SUPERUSER         still 42704: that one is oid 16390
 
-The settings ``role`` and ``session_authorization`` keep names, as SHOW prints them and transactions restore them; here is which role
-each name meant when the session took it.
+The settings ``role`` and ``session_authorization`` keep names, as SHOW prints them and transactions restore
+them; here is which role each name meant when the session took it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Identity:
                 self._meant[name] = role.oid
 
     def take(self, role: RoleDef) -> None:
-        """Let a name mean a role, which the session may become, or has become by the setting's being the name already."""
+        """Let a name mean a role, which the session may become, or has become by the setting's being the name
+        already.
+        """
         if self._meant.get(role.name) != role.oid:
             self._meant[role.name] = role.oid
             self._settings.outdate()

@@ -1,11 +1,13 @@
-"""Tables that queries of the same session are reading, or have checks waiting from: they are not altered, dropped or truncated (55006).
+"""Tables that queries of the same session are reading, or have checks waiting from: they are not altered,
+dropped or truncated (55006).
 
     open cursors and named portals         until they are closed, also where all their rows were fetched
     WITH HOLD                              until the transaction ends, which gathers their rows
     statements around a routine            SELECT f() FROM t, where f drops t; the query of a FOR loop; triggers of t
     checks that wait for the commit        "pending trigger events"
 
-What a view reads is in use, the view is not: its definition has gone into the plan. Other sessions wait for locks instead.
+What a view reads is in use, the view is not: its definition has gone into the plan. Other sessions wait for
+locks instead.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 
 
 def refuse_change(session: Session, relation: RelationDef, what: str) -> None:
-    """Raise SqlError 55006 for a relation about to be changed by ``what`` (ALTER TABLE, TRUNCATE ...) that is in use, or has checks waiting."""
+    """Raise SqlError 55006 for a relation about to be changed by ``what`` (ALTER TABLE, TRUNCATE ...) that is
+    in use, or has checks waiting.
+    """
     if relation.oid in session.timing.in_use or any(relation.oid in _tables(p) for p in _reading(session)):
         raise SqlError(
             "55006",
@@ -41,8 +45,9 @@ def refuse_change(session: Session, relation: RelationDef, what: str) -> None:
 def refuse_before_actions(session: Session, node: ast.StatementNode) -> None:
     """Raise what PostgreSQL says of a statement before it looks at what could not be bound.
 
-    26000 and 42601 for EXECUTE of a statement that is not there, or has another number of parameters; 25P01 for LOCK TABLE outside a block, whatever it names; 55006 for an ALTER TABLE of a table in use, behind whether there is such a
-    table, and whether the role owns it.
+    26000 and 42601 for EXECUTE of a statement that is not there, or has another number of parameters; 25P01
+    for LOCK TABLE outside a block, whatever it names; 55006 for an ALTER TABLE of a table in use, behind
+    whether there is such a table, and whether the role owns it.
     """
     if isinstance(node, ast.LockTable) and session.block.is_alone:
         raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")

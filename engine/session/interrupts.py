@@ -4,12 +4,14 @@
     transaction_timeout                25P04, the connection ends
     disconnect                         the task is cancelled
 
-What answers without waiting, within a slice of time, is never interrupted. What waits runs as a task, and so does what was laid aside
-in the middle of a call (``engine.base.loop.strands``): interrupting it cancels the task, and it meets that where it is, however deep. A commit is
-taken back while it is queued; once its log entry is being written a cancel no longer reaches it (``engine.session.transaction.block``). From then
-until the statement is answered nothing does: what is durable is answered with success (``CancelFlag.decided``). An interrupt that comes
-meanwhile is met where the Query message or the procedure goes on behind the commit, and forgotten where nothing follows, as in PostgreSQL.
-Short statements are never met while they run: a cancel that comes between two messages is kept for the next one of the batch (``unmet``).
+What answers without waiting, within a slice of time, is never interrupted. What waits runs as a task, and so
+does what was laid aside in the middle of a call (``engine.base.loop.strands``): interrupting it cancels the
+task, and it meets that where it is, however deep. A commit is taken back while it is queued; once its log
+entry is being written a cancel no longer reaches it (``engine.session.transaction.block``). From then until
+the statement is answered nothing does: what is durable is answered with success (``CancelFlag.decided``). An
+interrupt that comes meanwhile is met where the Query message or the procedure goes on behind the commit, and
+forgotten where nothing follows, as in PostgreSQL. Short statements are never met while they run: a cancel
+that comes between two messages is kept for the next one of the batch (``unmet``).
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ class CancelFlag:
         self.slice_ends = 0.0  # of ``turn``; 0 until it is asked for the first time
 
     def check(self) -> None:
-        """Raise SqlError 57014 (25P04 ends the connection) if it should have ended; between steps that hold the loop up, when no timer can fire."""
+        """Raise SqlError 57014 (25P04 ends the connection) if it should have ended; between steps that hold
+        the loop up, when no timer can fire.
+        """
         if self.decided:
             return
         if not self.reason and self.deadline_s and asyncio.get_running_loop().time() > self.deadline_s:
@@ -67,7 +71,9 @@ class CancelFlag:
             raise self.met()
 
     def met(self) -> SqlError | BackendError:
-        """Return the error that what runs ends with, where it is to end. Who catches it goes on without a timeout, as in PostgreSQL."""
+        """Return the error that what runs ends with, where it is to end. Who catches it goes on without a
+        timeout, as in PostgreSQL.
+        """
         reason, self.reason = self.reason, ""
         if reason == TRANSACTION_TIMEOUT.message:
             return BackendError(TRANSACTION_TIMEOUT)
@@ -76,7 +82,8 @@ class CancelFlag:
         return SqlError("57014", reason)
 
     async def turn(self) -> None:
-        """Between steps, each of which may be over without a wait: let others go on once a slice of time is used up, and notice a cancel.
+        """Between steps, each of which may be over without a wait: let others go on once a slice of time is
+        used up, and notice a cancel.
 
         The first call since the statement began starts the slice. Raises SqlError 57014.
         """
@@ -154,7 +161,8 @@ class Interrupts:
         )
 
     def run(self, coro: Coroutine[Any, Any, T], *, short: bool = False) -> MaybeAwaitable[T]:
-        """Run a statement's coroutine: at once if it can, else interruptibly. In the middle of others' work it has to wait.
+        """Run a statement's coroutine: at once if it can, else interruptibly. In the middle of others' work
+        it has to wait.
 
         ``short``: nothing that it computes takes long or is large, so that it needs neither strand nor account.
         """
@@ -185,7 +193,9 @@ class Interrupts:
         return result
 
     def _give_back(self) -> None:
-        """What ran has ended: what it had gathered is given back, unless something is open that goes on reading, or the client has still to take a row of it."""
+        """What ran has ended: what it had gathered is given back, unless something is open that goes on
+        reading, or the client has still to take a row of it.
+        """
         account = self._session.account
         if account.used and not self._session.reads_on:
             self._session.out.when_complete(self._clear)
@@ -229,8 +239,8 @@ class Interrupts:
     async def _interruptible(self, work: Awaitable[T]) -> T:
         """Wait for a statement in a task of its own, until it has ended: also of a caller that is cancelled.
 
-        An interrupt that comes before the task's first step is met where the statement waits already: it has to clean up,
-        and is not cancelled at all where it commits.
+        An interrupt that comes before the task's first step is met where the statement waits already: it has
+        to clean up, and is not cancelled at all where it commits.
         """
         interrupted = False
 
@@ -278,7 +288,9 @@ class Interrupts:
         self._stop_timer()
 
     def cancel(self, *, ends: bool = False) -> None:
-        """CancelRequest: interrupt the running statement, if any, or the commit that a Sync waits for. ``ends``: nothing may catch it."""
+        """CancelRequest: interrupt the running statement, if any, or the commit that a Sync waits for.
+        ``ends``: nothing may catch it.
+        """
         self._ends |= ends
         txn = self._session.block.txn
         if self._task is not None or self._begun:
@@ -287,7 +299,9 @@ class Interrupts:
             self._late = txn is None or self._session.out.lost or not txn.withdraw()
 
     def unmet(self) -> bool:
-        """Tell, once, whether the last cancel is still to be met: nothing ran, or what ran has ended, past being interrupted."""
+        """Tell, once, whether the last cancel is still to be met: nothing ran, or what ran has ended, past
+        being interrupted.
+        """
         cancelled = self._session.cancelled
         unmet = self._late or cancelled.reason == CANCELED
         self._late = False

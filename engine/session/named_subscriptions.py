@@ -8,13 +8,15 @@
     ────────┬─────────────┬─────┬─────────────┬────►
          position      not acknowledged: comes again, after whatever crash
 
-An acknowledgement is a change of a row, so it commits with what else its transaction does: who writes what it derives
-into this database processes each change exactly once. The row moves first, the hold follows in the turn in which that is
-applied; after a restart holds are taken again before anything else may let go of history (``Store.started``).
-The query is canonical text, bound at the position, with the catalog of that time: what was subscribed may be
-altered or dropped since, and then is its last owner's (``engine.definitions.needs.past``).
+An acknowledgement is a change of a row, so it commits with what else its transaction does: who writes what it
+derives into this database processes each change exactly once. The row moves first, the hold follows in the
+turn in which that is applied; after a restart holds are taken again before anything else may let go of
+history (``Store.started``). The query is canonical text, bound at the position, with the catalog of that
+time: what was subscribed may be altered or dropped since, and then is its last owner's
+(``engine.definitions.needs.past``).
 
-What is kept is bounded (``TxnOptions.subscription_versions``, ``txn.upkeep.flush.KEPT_LOG``); past that the subscription is lost.
+What is kept is bounded (``TxnOptions.subscription_versions``, ``txn.upkeep.flush.KEPT_LOG``); past that the
+subscription is lost.
 """
 
 from __future__ import annotations
@@ -99,7 +101,9 @@ def decode(name: str, body: bytes) -> Record:
 
 
 class Named:
-    """One of them. ``hold`` keeps its position, None once that is lost; ``reader``: the connection that reads it, or 0."""
+    """One of them. ``hold`` keeps its position, None once that is lost; ``reader``: the connection that reads
+    it, or 0.
+    """
 
     __slots__ = ("hold", "reader", "record")
 
@@ -197,7 +201,8 @@ class NamedSubscriptions:
     def moved(self, name: str, row: RowId) -> None:
         """Its row may have changed in the commit that is applied in this turn: hold what it says now.
 
-        By its id, for under its name there may be more than one, as long as somebody reads a past in which it was another's.
+        By its id, for under its name there may be more than one, as long as somebody reads a past in which it
+        was another's.
         """
         named = self._all.get(name)
         values = self._db.store.latest_hot(SHARD, row)

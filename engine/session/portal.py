@@ -195,9 +195,8 @@ class RowReader:
     ``take(n)`` returns up to n rows as batches; fewer only at the end. Arrow batches are sliced, never copied.
 
     Attributes:
-        ended: there are no more rows.
-        live: the result waits for what others do.
-        broken: reading has failed, was cancelled, or has been asked for what cannot be, so that the rest cannot be had any more.
+        ended: there are no more rows. live: the result waits for what others do. broken: reading has failed,
+        was cancelled, or has been asked for what cannot be, so that the rest cannot be had any more.
     """
 
     __slots__ = (

@@ -70,11 +70,11 @@ class Ports:
     """Who does what the floors from ``session`` to ``programs`` ask of those above them.
 
     Attributes:
-        routines: makes a session's ``Routines``.
-        waiting_checks: makes the checks that wait for the commit. Raises SqlError 23503, 23505, 23P01, and what triggers do.
-        call_trigger: calls a trigger function for an event; returns the row to go on with, or None.
-        check_rights: raises SqlError 42501 unless the current user may run a statement, Replan where its plan must not run.
-        refuse_strangers: raises SqlError 42501 in place of the error with which a statement could not be bound, where
+        routines: makes a session's ``Routines``. waiting_checks: makes the checks that wait for the commit.
+        Raises SqlError 23503, 23505, 23P01, and what triggers do. call_trigger: calls a trigger function for
+        an event; returns the row to go on with, or None. check_rights: raises SqlError 42501 unless the
+        current user may run a statement, Replan where its plan must not run. refuse_strangers: raises
+        SqlError 42501 in place of the error with which a statement could not be bound, where
             PostgreSQL asks for a right first.
         run_statement: runs a statement of a routine.
         specs: what is known of each class of statements.

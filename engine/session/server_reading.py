@@ -3,7 +3,8 @@
     contents            below a directory of ``server_files``, as for COPY: the data directory has everybody's rows in it
     size and times      there, and of what is in the data directory
 
-Paths are relative to the data directory. Links and ``..`` are resolved first. Everything that blocks is done in threads.
+Paths are relative to the data directory. Links and ``..`` are resolved first. Everything that blocks is done
+in threads.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ def _resolved(session: ReadsFiles, path: str, name: str, *, data: bool) -> str:
 async def file_bytes(
     session: ReadsFiles, name: str, offset: int, length: int, *, missing_ok: bool
 ) -> bytes | None:
-    """Return bytes of a file, ``length`` below 0: to its end; ``offset`` below 0 counts from that. None where it is missing and may be.
+    """Return bytes of a file, ``length`` below 0: to its end; ``offset`` below 0 counts from that. None where
+    it is missing and may be.
 
     Raises SqlError 42501, 58P01, 42809, 58030; 54000 and 53200 for too many bytes.
     """
@@ -124,7 +126,9 @@ async def file_bytes(
 
 
 def _seek(file: BinaryIO, name: str, offset: int) -> int:
-    """Go to a place in a file and return how many bytes come behind it. Raises SqlError 22023 for one before its beginning."""
+    """Go to a place in a file and return how many bytes come behind it. Raises SqlError 22023 for one before
+    its beginning.
+    """
     size = os.fstat(file.fileno()).st_size
     if size + offset < 0:
         raise SqlError("22023", quoting("could not seek in file ", name, ": Invalid argument"))
@@ -142,7 +146,9 @@ def _not_opened(error: OSError, name: str) -> SqlError:
 async def file_status(
     session: ReadsFiles, name: str, *, missing_ok: bool
 ) -> tuple[int, int, int, int, bool] | None:
-    """Return bytes, times of the last read, write and change (microseconds since 1970), and whether it is a directory. Raises SqlError 42501, 58P01."""
+    """Return bytes, times of the last read, write and change (microseconds since 1970), and whether it is a
+    directory. Raises SqlError 42501, 58P01.
+    """
     path = _asked(session, name)
     resolved = await asyncio.to_thread(_resolved, session, path, name, data=True)
     try:

@@ -7,8 +7,8 @@
     ahead      indexes being built before the DDL that adds them                engine/session/built_ahead.py
     system     the server as system functions see it                            engine/session/system.py
 
-``Session`` is also what functions see of the session (``planner.functions.session.EvalSession``) and what statements are bound
-under.
+``Session`` is also what functions see of the session (``planner.functions.session.EvalSession``) and what
+statements are bound under.
 """
 
 from __future__ import annotations
@@ -82,18 +82,16 @@ class Session:
     """State of one connection; see the module's prologue for its parts.
 
     Attributes:
-        db: the server this session belongs to.
-        database: the database's name, as current_database() tells it; ``space``: its catalog.
-        out: where notices and changed parameters go.
-        cancelled: what long loops poll.
-        temp: what its temporary files take.
-        transaction_time_us, statement_time_us: now() and statement_timestamp(); ``timed``: the first is that of the messages under way.
-        query_text, activity, state_change_us: what pg_stat_activity shows.
-        commit_actions: of temporary tables, once one has any.
-        has_temporaries: once true, plans depend on whose session it is.
-        acting, restricted: code of others runs with their rights (``engine.session.acting``).
-        asking: on whose behalf, then: that of the client's role, or of the owner of the code where that may less; 0 where neither may all that
-            the other may. None: no code of others runs, and the current user asks, as plans know without asking for it each time.
+        db: the server this session belongs to. database: the database's name, as current_database() tells it;
+        ``space``: its catalog. out: where notices and changed parameters go. cancelled: what long loops poll.
+        temp: what its temporary files take. transaction_time_us, statement_time_us: now() and
+        statement_timestamp(); ``timed``: the first is that of the messages under way. query_text, activity,
+        state_change_us: what pg_stat_activity shows. commit_actions: of temporary tables, once one has any.
+        has_temporaries: once true, plans depend on whose session it is. acting, restricted: code of others
+        runs with their rights (``engine.session.acting``). asking: on whose behalf, then: that of the
+        client's role, or of the owner of the code where that may less; 0 where neither may all that
+            the other may. None: no code of others runs, and the current user asks, as plans know without
+            asking for it each time.
     """
 
     def __init__(
@@ -164,7 +162,9 @@ class Session:
         self.seeded = False
 
     def let_go(self) -> None:
-        """The session is over: its parts go. They refer to it, so that otherwise a collection of cycles would have to find them all."""
+        """The session is over: its parts go. They refer to it, so that otherwise a collection of cycles would
+        have to find them all.
+        """
         self.block.let_go()
         kept = ("db", "pid", "peer", "database", "database_oid")
         self.__dict__ = {name: self.__dict__[name] for name in kept}
@@ -212,7 +212,9 @@ class Session:
 
     @property
     def today(self) -> CatalogSnapshot:
-        """The catalog whose roles and rights count: the latest, whatever time a transaction reads at; its own where it has changed it."""
+        """The catalog whose roles and rights count: the latest, whatever time a transaction reads at; its own
+        where it has changed it.
+        """
         return self.catalog if self.view.own_changes else self.space.catalog
 
     @property
@@ -222,16 +224,19 @@ class Session:
 
     @property
     def asker(self) -> RoleDef | None:
-        """As whom it is asked what is to be had of the past: the client's role, also within functions of others, unless their owners may less.
+        """As whom it is asked what is to be had of the past: the client's role, also within functions of
+        others, unless their owners may less.
 
         None, who owns nothing: once it has been dropped, and where client and owner each may what the other may not.
         """
         return self.today.role_by_oid(self.identity.current if self.asking is None else self.asking)
 
     def withholds(self, relation: RelationDef, attnum: int = 0) -> bool:
-        """Tell whether who asks may not have what is shown of a relation that the transaction sees, or of a column of it, since it has gone.
+        """Tell whether who asks may not have what is shown of a relation that the transaction sees, or of a
+        column of it, since it has gone.
 
-        Where code of others acts, a relation that is called otherwise today is none that they wrote it for (docs/guide/time-travel.md).
+        Where code of others acts, a relation that is called otherwise today is none that they wrote it for
+        (docs/guide/time-travel.md).
         """
         now = self.today
         if self.catalog is now:
@@ -245,9 +250,11 @@ class Session:
         return not Rights(now, self.asker).owns(last_owner(before, after, self.space.history.last))
 
     def past(self, ts: Timestamp, *, policies: bool = True) -> CatalogSnapshot:
-        """Return the catalog as of ``ts`` as it may be read: what has changed since is run as it is (``engine.catalog.todays_code``).
+        """Return the catalog as of ``ts`` as it may be read: what has changed since is run as it is
+        (``engine.catalog.todays_code``).
 
-        ``policies``: those of row-level security, too. The same one for as long as nothing changes, and the same role asks. Raises ReadBelowSince.
+        ``policies``: those of row-level security, too. The same one for as long as nothing changes, and the
+        same role asks. Raises ReadBelowSince.
         """
         return self.as_of_today(self.space.at(ts), ts, policies=policies)
 
@@ -281,7 +288,9 @@ class Session:
 
     @property
     def session_user(self) -> str:
-        """session_user: who logged in, or whom SET SESSION AUTHORIZATION made of them. Raises SqlError 42704 for a role that has been dropped."""
+        """session_user: who logged in, or whom SET SESSION AUTHORIZATION made of them. Raises SqlError 42704
+        for a role that has been dropped.
+        """
         return name_of(self.identity.session, self.today)
 
     @property
@@ -376,7 +385,9 @@ class Session:
 
     @property
     def closed_schemas(self) -> frozenset[str]:
-        """The schemas on which the current user has no USAGE: they are not in the search path, nor may a statement name them."""
+        """The schemas on which the current user has no USAGE: they are not in the search path, nor may a
+        statement name them.
+        """
         catalog = self.catalog
         today = self.today
         key = (self.settings.generation, catalog.namespace_version, today.namespace_version)
@@ -400,7 +411,9 @@ class Session:
         return self.db.clock_us()
 
     def begin_time(self, now_us: int) -> None:
-        """A message has come: outside a transaction, and unless one before it in its batch did, it says what ``'now'`` and now() are."""
+        """A message has come: outside a transaction, and unless one before it in its batch did, it says what
+        ``'now'`` and now() are.
+        """
         if not self.timed and self.block.state is IDLE:
             self.timed = True
             self.transaction_time_us = now_us
@@ -420,7 +433,9 @@ class Session:
 
     @cached_property
     def derived(self) -> Derived:
-        """What the settings amount to; made anew only when one changed. Statements ask a dozen times: an attribute until then."""
+        """What the settings amount to; made anew only when one changed. Statements ask a dozen times: an
+        attribute until then.
+        """
         made = Derived(self.settings, self.identity.current, self.database_oid)
         self.account.limit = min(
             made.statement_memory or self.account.statements.each, self.account.statements.each
@@ -473,7 +488,9 @@ class Session:
         return Surroundings(self._query_of, self.db.store.latest_hot, self.may_read, self.db.config.relative)
 
     def may_read(self, relation: RelationDef, attnums: Iterable[int]) -> bool:
-        """Tell whether the current user may read all of some columns of all rows of a relation; 0: an expression, so all columns."""
+        """Tell whether the current user may read all of some columns of all rows of a relation; 0: an
+        expression, so all columns.
+        """
         if self.row_security_counts(relation):
             return False
         rights = Rights(self.rights_catalog, self.role)
@@ -536,7 +553,8 @@ class Session:
         hint: str | None = None,
         log_detail: str | None = None,
     ) -> None:
-        """Send a notice unless client_min_messages hides it, and write it to the log as log_min_messages says; CONTEXT tells the calls that run.
+        """Send a notice unless client_min_messages hides it, and write it to the log as log_min_messages
+        says; CONTEXT tells the calls that run.
 
         ``log_detail``: DETAIL for the log, where that has more of it.
         """
@@ -558,9 +576,11 @@ class Session:
             self.out.notice(report)
 
     def standard_text(self, text: str) -> str:
-        """Return what a client sends, or EXECUTE runs, as ``standard_conforming_strings = on`` reads it; tells of escapes (22P06).
+        """Return what a client sends, or EXECUTE runs, as ``standard_conforming_strings = on`` reads it;
+        tells of escapes (22P06).
 
-        Raises as ``planner.parse.escapes.to_standard``, and 22P06 for a quote behind a backslash where ``backslash_quote`` allows none.
+        Raises as ``planner.parse.escapes.to_standard``, and 22P06 for a quote behind a backslash where
+        ``backslash_quote`` allows none.
         """
         if self.derived.guards_quotes and "\\'" in text:
             openly(refuse_quotes, text, escapes=self.derived.escapes)
@@ -587,7 +607,9 @@ class Session:
         return conn is not None and (conn.cursors.any or any(p.is_reading for p in conn.portals.values()))
 
     async def heard(self) -> None:
-        """Wait while the client does not read what it is told: after what may tell it very much. Raises ConnectionError."""
+        """Wait while the client does not read what it is told: after what may tell it very much. Raises
+        ConnectionError.
+        """
         if self.out.paused:
             await self.out.drain()
 

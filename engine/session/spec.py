@@ -33,11 +33,14 @@ Begin: TypeAlias = "Callable[[Session, Plan, Any, tuple[Any, ...]], Awaitable[No
 
 
 Locks: TypeAlias = "Callable[[Wants, Session, Any], None]"
-"""Adds to ``Wants`` what a definition locks in the catalog. It only looks, and is asked again where locks had to wait."""
+"""Adds to ``Wants`` what a definition locks in the catalog. It only looks, and is asked again where locks had
+to wait."""
 
 
 class Rights:
-    """Who may run statements of a class: ``engine.definitions.needs.rights`` has ``Asks``, ``Elsewhere``, ``Nothing``."""
+    """Who may run statements of a class: ``engine.definitions.needs.rights`` has ``Asks``, ``Elsewhere``,
+    ``Nothing``.
+    """
 
     __slots__ = ()
 

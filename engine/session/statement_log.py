@@ -1,11 +1,13 @@
-"""What a session writes to the server's log: statements, how long they took, errors, its beginning and end (manual 20.8).
+"""What a session writes to the server's log: statements, how long they took, errors, its beginning and end
+(manual 20.8).
 
     statement begins   log_statement                                   LOG:  statement: SELECT 1
     it has ended       log_duration, log_min_duration_statement, ...   LOG:  duration: 0.412 ms  statement: SELECT 1
     it fails           log_min_messages, log_min_error_statement       ERROR:  division by zero     STATEMENT:  SELECT 1/0
 
-Wording is PostgreSQL's. Each line begins with the session's pid, user and database. A client whose ``client_min_messages``
-is ``log`` is told the same. By default only warnings and errors are written, and nothing is looked at for statements that succeed.
+Wording is PostgreSQL's. Each line begins with the session's pid, user and database. A client whose
+``client_min_messages`` is ``log`` is told the same. By default only warnings and errors are written, and
+nothing is looked at for statements that succeed.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ _DDL: Final = (
 
 
 def level_of(statement: ast.StatementNode | None, prepared: Prepared | None = None) -> str:
-    """Return from which ``log_statement`` on a statement is logged: ddl, mod or all. ``prepared``: what EXECUTE names."""
+    """Return from which ``log_statement`` on a statement is logged: ddl, mod or all. ``prepared``: what
+    EXECUTE names.
+    """
     if isinstance(statement, ast.Prepare):
         return level_of(statement.query)
     if isinstance(statement, ast.Explain):
@@ -214,7 +218,9 @@ class StatementLog:
         return "ddl" in levels if wanted == "ddl" else not {"ddl", "mod"}.isdisjoint(levels)
 
     def statement(self, levels: Iterable[str], executed: Prepared | None = None) -> None:
-        """What the Query message consists of is known: ``levels`` of its statements; ``executed``: what EXECUTE names."""
+        """What the Query message consists of is known: ``levels`` of its statements; ``executed``: what
+        EXECUTE names.
+        """
         if executed is not None:
             self._detail = f"prepare: {executed.shown or executed.text}"
         if self._wanted(levels):

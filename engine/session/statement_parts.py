@@ -2,8 +2,9 @@
 
     WITH a AS (UPDATE ...), b AS (DELETE ...) SELECT ...     parts a, b, and the statement itself
 
-All parts see the data as it was before the statement. What each returned is kept for those that name it, and what each has changed
-waits, so that keys and foreign keys are checked, and AFTER triggers fired, once for all at the end.
+All parts see the data as it was before the statement. What each returned is kept for those that name it, and
+what each has changed waits, so that keys and foreign keys are checked, and AFTER triggers fired, once for all
+at the end.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ class Parts:
     """The state of a running statement whose WITH changes data.
 
     Attributes:
-        rows: what the steps that have run returned, by number; the transition tables of the trigger that the statement is of.
-        changes: what they changed, to be checked and followed up when all of them have run.
+        rows: what the steps that have run returned, by number; the transition tables of the trigger that the
+        statement is of. changes: what they changed, to be checked and followed up when all of them have run.
         begun: the tables, by oid, and kinds of change whose BEFORE STATEMENT triggers have fired.
     """
 

@@ -1,4 +1,6 @@
-"""The server as those know it who need what is stored, the clock, and whether it leads: no session, and nothing that sessions share."""
+"""The server as those know it who need what is stored, the clock, and whether it leads: no session, and
+nothing that sessions share.
+"""
 
 from __future__ import annotations
 

@@ -96,7 +96,8 @@ class SystemView:
     def relation_sizes(self) -> Callable[[int], int | None]:
         """Return what gives the bytes of a table or materialized view; 0 for indexes, views and catalog relations.
 
-        They are at least those of the pages that its rows' ctids name, for clients that read a table by its size in pages.
+        They are at least those of the pages that its rows' ctids name, for clients that read a table by its
+        size in pages.
         """
         find, stats = self._session.catalog.relation_by_oid, self._stats
 
@@ -114,7 +115,9 @@ class SystemView:
         return self._stats(self._session.catalog.relation_by_oid(oid)).live
 
     def rows_and_ids(self, oid: int) -> tuple[int, int]:
-        """Return about how many rows a stored table has, and how many row ids it has given out; zeros for other relations."""
+        """Return about how many rows a stored table has, and how many row ids it has given out; zeros for
+        other relations.
+        """
         found = self._stats(self._session.catalog.relation_by_oid(oid))
         return found.live, found.ids
 
@@ -154,7 +157,9 @@ class SystemView:
 
     @property
     def oldest_transaction_id(self) -> int:
-        """The lower half of the id of the oldest running transaction; never that of a number that PostgreSQL keeps for other uses."""
+        """The lower half of the id of the oldest running transaction; never that of a number that PostgreSQL
+        keeps for other uses.
+        """
         store = self._session.db.store
         oldest = next(iter(store.running), store.next_transaction_id)
         return max(int(oldest) & 0xFFFFFFFF, _FIRST_NORMAL_XID)

@@ -1,6 +1,7 @@
 """What a trigger function is told of the event that it was called for (manual 43.10.1).
 
-A row that is inserted has only ``new``, one that is deleted only ``old``, one that is updated both; a statement has neither.
+A row that is inserted has only ``new``, one that is deleted only ``old``, one that is updated both; a
+statement has neither.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
 class TriggerEvent:
     """One call of a trigger function.
 
-    ``table``: the relation that changes, as the running transaction sees it (TG_RELID, TG_TABLE_NAME, TG_TABLE_SCHEMA).
-    ``old`` and ``new``: values of ``table.live``, in that order; None where the event has no such row (manual 43.10.1: NULL).
-    ``transitions``: the names of REFERENCING, of the old rows and the new ones, "" for none; ``old_rows`` and ``new_rows``: the transition
-    tables, rows as ``old`` and ``new``. ``args``: TG_ARGV, ``name``: TG_NAME. ``updated``: attnums of what an UPDATE assigns, and what is generated from that. ``session``: whose statement it is; the function runs in its transaction.
+    ``table``: the relation that changes, as the running transaction sees it (TG_RELID, TG_TABLE_NAME,
+    TG_TABLE_SCHEMA). ``old`` and ``new``: values of ``table.live``, in that order; None where the event has
+    no such row (manual 43.10.1: NULL). ``transitions``: the names of REFERENCING, of the old rows and the new
+    ones, "" for none; ``old_rows`` and ``new_rows``: the transition tables, rows as ``old`` and ``new``.
+    ``args``: TG_ARGV, ``name``: TG_NAME. ``updated``: attnums of what an UPDATE assigns, and what is
+    generated from that. ``session``: whose statement it is; the function runs in its transaction.
     """
 
     op: Literal["INSERT", "UPDATE", "DELETE", "TRUNCATE"]

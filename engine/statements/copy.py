@@ -308,7 +308,9 @@ async def _insert_each(
     places: Iterable[tuple[int, str | None]],
     env: Env,
 ) -> list[Row]:
-    """Insert rows that triggers look at before; errors name the line and its text. Returns the rows as they are stored."""
+    """Insert rows that triggers look at before; errors name the line and its text. Returns the rows as they
+    are stored.
+    """
     stored: list[Row] = []
     for count, (row, (line, text)) in enumerate(zip(rows, places, strict=True), 1):
         await take_turns(count)

@@ -33,7 +33,9 @@ def result_columns(session: Session, plan: Plan) -> tuple[OutputColumn, ...] | N
 
 
 def _fetched_columns(session: Session, name: str) -> tuple[OutputColumn, ...] | None:
-    """Return the columns of a cursor or portal, which may itself be a FETCH; that there is none is for Execute to say."""
+    """Return the columns of a cursor or portal, which may itself be a FETCH; that there is none is for
+    Execute to say.
+    """
     seen: set[str] = set()
     while (portal := session.connection.portals.get(name)) is not None:
         plan = portal.plan
@@ -50,7 +52,9 @@ def _fetched_columns(session: Session, name: str) -> tuple[OutputColumn, ...] | 
 async def declare(
     session: Session, plan: Plan, statement: st.DeclareCursor, params: tuple[Any, ...]
 ) -> Outcome:
-    """DECLARE CURSOR: its query begins, and locks rows, when the first one is fetched. Raises SqlError 25P01 outside a block, 42P03."""
+    """DECLARE CURSOR: its query begins, and locks rows, when the first one is fetched. Raises SqlError 25P01
+    outside a block, 42P03.
+    """
     if session.block.is_alone and not statement.hold:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
     if plan.fails is not None:

@@ -1,6 +1,7 @@
 """EXPLAIN: statement class, timestamp, route and reason, and what the route executes (N3).
 
-    statement ──> its parts (WITH items that change data, then itself) ──> per part: route, guess, the executor's own plan
+    statement ──> its parts (WITH items that change data, then itself) ──> per part: route, guess, the
+    executor's own plan
 
 With ANALYZE the statement runs, through the same functions as without EXPLAIN, and what it returns is thrown away.
 """
@@ -226,7 +227,9 @@ async def _run(session: Session, inner: Plan, params: tuple[Any, ...], facts: di
 async def run_explain(
     session: Session, plan: Plan, statement: st.Explain, params: tuple[Any, ...]
 ) -> Outcome:
-    """Run EXPLAIN [ANALYZE]. Buffers and WAL are PostgreSQL's own: their counters are zero (docs/reference/sql/explain.md)."""
+    """Run EXPLAIN [ANALYZE]. Buffers and WAL are PostgreSQL's own: their counters are zero
+    (docs/reference/sql/explain.md).
+    """
     options = {
         name: value if name == "format" else value == "on" for name, value in statement.options.items()
     }

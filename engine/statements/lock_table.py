@@ -6,9 +6,9 @@
     SHARE UPDATE, SHARE ROW EXCLUSIVE  SIX    (the first is a little stronger than PostgreSQL's)
     EXCLUSIVE, ACCESS EXCLUSIVE        X
 
-A lock makes the transaction a writing one: it moves to the latest state, so what it reads next is what the lock
-protects. Transactions that only read never wait for a lock (P5), so none keeps them out. A READ ONLY transaction sees one
-moment anyway: the levels it may ask for (up to ROW EXCLUSIVE) need nothing.
+A lock makes the transaction a writing one: it moves to the latest state, so what it reads next is what the
+lock protects. Transactions that only read never wait for a lock (P5), so none keeps them out. A READ ONLY
+transaction sees one moment anyway: the levels it may ask for (up to ROW EXCLUSIVE) need nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ async def lock_table(
 ) -> Command:
     """Lock tables, and those that views read, until the transaction ends. Views themselves have no locks.
 
-    Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one.
+    Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong
+    lock in a READ ONLY one.
     """
     if session.block.is_alone:
         raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")

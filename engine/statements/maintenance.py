@@ -7,8 +7,8 @@
 
 VERBOSE tells of each table, as INFO: what is done, and what there is then.
 
-An index cannot come to differ from its table as PostgreSQL's may after a crash, so there is nothing to make anew, but where a text search
-configuration has changed that an index's expression names.
+An index cannot come to differ from its table as PostgreSQL's may after a crash, so there is nothing to make
+anew, but where a text search configuration has changed that an index's expression names.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ async def maintain(
 
 
 async def _mark_clustered(session: Session, statement: st.Maintenance) -> None:
-    """Mark the index that CLUSTER goes by from now on; of a partitioned table the indexes of its partitions that are parts of it."""
+    """Mark the index that CLUSTER goes by from now on; of a partitioned table the indexes of its partitions
+    that are parts of it.
+    """
     for oid in statement.relations:
         table = table_of(session, oid)
         for part in (table, *descendants(table, session.catalog)):
@@ -103,7 +105,9 @@ def _with_parents(session: Session, index: IndexDef) -> Iterator[int]:
 
 
 def _refuse_partitioned(session: Session, statement: st.Maintenance) -> None:
-    """Raise SqlError 25001 within a block for REINDEX of a partitioned table or index, of which PostgreSQL commits each partition's."""
+    """Raise SqlError 25001 within a block for REINDEX of a partitioned table or index, of which PostgreSQL
+    commits each partition's.
+    """
     for oid in statement.relations:
         relation = session.catalog.relation_by_oid(oid)
         table = (
@@ -161,7 +165,9 @@ class _Told:
 
 
 async def _flush(session: Session, oids: Sequence[int] | None, what: str, told: _Told | None) -> None:
-    """Have the hot rows of tables become parts, of all tables at once where ``oids`` is None and nobody wants to be told."""
+    """Have the hot rows of tables become parts, of all tables at once where ``oids`` is None and nobody wants
+    to be told.
+    """
     worked_on = _all(session, what) if oids is None else oids
     if oids is None and told is None:
         await session.db.store.flush()

@@ -175,7 +175,8 @@ def param_decoder(
 ) -> Callable[[bytes], Any]:
     """Return the function from a parameter's bytes to its value. ``session`` finds what reg* types name.
 
-    It raises 22P02 and its kin, 22021 and 22P05 for bytes that are no text of the client's encoding; an unknown format is 22023.
+    It raises 22P02 and its kin, 22021 and 22P05 for bytes that are no text of the client's encoding; an
+    unknown format is 22023.
     """
     if format_ == 1:
         return binary_decoder(oid, settings)
@@ -267,7 +268,9 @@ async def send_batch(batch: RowBatch, encode: Encoder, out: Responder) -> int:
 
 
 async def check_rows(rows: Sequence[RowTuple], encode: Encoder, session: Session) -> None:
-    """See that rows can be sent whose statement is about to commit. Raises what keeps a long one from being: it prints, and is counted, as when it is sent."""
+    """See that rows can be sent whose statement is about to commit. Raises what keeps a long one from being:
+    it prints, and is counted, as when it is sent.
+    """
     for part, long in cut_rows(rows, encode.measure):
         if long:
             for piece in openly(encode.long, RowBatch(rows=part)):

@@ -38,7 +38,8 @@ async def query(
             ctx.wanted = Wanted()
         result = await run_query(session, plan, "query", statement.query, ctx)
     if (plan.locking or plan.bound.calls) and statement.query.in_turn != "asked":
-        # all rows are locked, and all functions called, before the first one is sent: until then the statement can run again
+        # all rows are locked, and all functions called, before the first one is sent: until then the
+        # statement can run again
         result = ReadyRows(statement.query.columns, await collect(session, result))
     session.view.use(plan)
     # what the client was told of them: executors know no arrays of domains
@@ -53,7 +54,8 @@ async def begun(
     txn: Transaction,
     wanted: Wanted,
 ) -> Result:
-    """Begin the query of a cursor or loop, whose first row is asked for; where it locks rows all of them are locked then.
+    """Begin the query of a cursor or loop, whose first row is asked for; where it locks rows all of them are
+    locked then.
 
     ``txn``: in which it was opened; a block that reads several timelines may be in another by now.
     """

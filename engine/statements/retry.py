@@ -4,8 +4,9 @@
     RowsChanged                                 rows to be locked have changed since read     run again, locks kept
     WriteConflict, Deadlock, SchemaChanged      its transaction lost                          run again, as far as possible
 
-How much can be run again depends on what the transaction holds besides (``engine.session.transaction.races``); a client sees 40001 or
-40P01 only where the answer to an earlier statement may have become wrong.
+How much can be run again depends on what the transaction holds besides
+(``engine.session.transaction.races``); a client sees 40001 or 40P01 only where the answer to an earlier
+statement may have become wrong.
 """
 
 from __future__ import annotations
@@ -61,13 +62,14 @@ async def run_with_retries(
 ) -> tuple[Outcome, Plan]:
     """Run a plan; bind again when the catalog moved; retry serialization failures and deadlocks.
 
-    A retry is possible only while not a byte was sent for the statement (docs/internals/transactions.md; N8, Q13): with its
-    transaction, where that holds nothing else (a statement by itself, the first one of a block), else within
-    it, where nothing but the statement's own scans was overtaken. Under policies that refuse to wait it
-    comes after a pause, twice as long each time. ``whole``: nothing else will join the statement, so that one
-    whose scans were not locked may commit here, where a lost race can still be run again. ``formats``: of the rows that
-    are answered, since none of them may turn out behind the commit to be more than can be sent. ``begun``: its first try
-    (``at_once``), and whether it began its transaction, ``alone``.
+    A retry is possible only while not a byte was sent for the statement (docs/internals/transactions.md; N8,
+    Q13): with its transaction, where that holds nothing else (a statement by itself, the first one of a
+    block), else within it, where nothing but the statement's own scans was overtaken. Under policies that
+    refuse to wait it comes after a pause, twice as long each time. ``whole``: nothing else will join the
+    statement, so that one whose scans were not locked may commit here, where a lost race can still be run
+    again. ``formats``: of the rows that are answered, since none of them may turn out behind the commit to be
+    more than can be sent. ``begun``: its first try (``at_once``), and whether it began its transaction,
+    ``alone``.
     """
     session = planning.session
     block = session.block

@@ -75,7 +75,9 @@ def _show_row(definition: SettingDef, value: str) -> tuple[str, ...]:
 
 
 async def prepare(session: Session, plan: Plan, statement: st.Prepare, params: tuple[Any, ...]) -> Outcome:
-    """PREPARE: errors point into the statement as the client sent it. Raises SqlError 42P05, and what planning raises."""
+    """PREPARE: errors point into the statement as the client sent it. Raises SqlError 42P05, and what
+    planning raises.
+    """
     # blanks in front, so that an error points into what the client sent
     padded = " " * statement.at + statement.text
     if len(padded) > LONG_TEXT:
@@ -146,7 +148,9 @@ async def load(session: Session, plan: Plan, statement: st.Load, params: tuple[A
 async def refresh_collation(
     session: Session, plan: Plan, statement: st.RefreshCollation, params: tuple[Any, ...]
 ) -> Outcome:
-    """ALTER COLLATION ... REFRESH VERSION: collations compare bytes, and have none. Raises SqlError XX000, as PostgreSQL, where one was given."""
+    """ALTER COLLATION ... REFRESH VERSION: collations compare bytes, and have none. Raises SqlError XX000, as
+    PostgreSQL, where one was given.
+    """
     made = session.catalog.collation_by_oid(statement.object)
     if made is not None and made.version is not None:
         raise SqlError("XX000", "invalid collation version change")

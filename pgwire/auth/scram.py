@@ -15,8 +15,9 @@ A user without one is played to the end against a mock verifier, whose salt depe
 secret only, so that neither the messages nor their repetition tell whether the name exists. Secrets are
 compared in constant time. The user name inside SCRAM is ignored: the start-up packet's counts, as in PostgreSQL.
 
-Over TLS, SCRAM-SHA-256-PLUS is offered, too: the client's header is then ``p=tls-server-end-point,,``, and ``c=`` repeats it
-together with the hash of the certificate that the client has seen (``end_point.py``), so that the proof covers it.
+Over TLS, SCRAM-SHA-256-PLUS is offered, too: the client's header is then ``p=tls-server-end-point,,``, and
+``c=`` repeats it together with the hash of the certificate that the client has seen (``end_point.py``), so
+that the proof covers it.
 """
 
 from __future__ import annotations

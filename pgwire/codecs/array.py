@@ -2,9 +2,9 @@ r"""Arrays of any type with a codec; value: nested ``tuple``, ``()`` when empty.
 
     {1,2,NULL}   {{"a b","c\"d"},{e,"null"}}   (1, 2, None)   (("a b", 'c"d'), ("e", "null"))
 
-An array with other lower bounds than 1 is a ``BoundedArray`` (``pgwire.bounded``); its bounds are printed in front, ``[0:2]={1,2,3}``.
-Some element types are tuples themselves (interval, timetz, tid, record): ``leaf_is_tuple`` tells, so that nesting
-is not mistaken for a dimension.
+An array with other lower bounds than 1 is a ``BoundedArray`` (``pgwire.bounded``); its bounds are printed in
+front, ``[0:2]={1,2,3}``. Some element types are tuples themselves (interval, timetz, tid, record):
+``leaf_is_tuple`` tells, so that nesting is not mistaken for a dimension.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ def dimensions(value: Array, leaf_is_tuple: bool = False) -> tuple[int, ...]:
 
 
 def around(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the array whose parts are arrays, all of the same dimensions and bounds: it begins at 1, they do as they did."""
+    """Return the array whose parts are arrays, all of the same dimensions and bounds: it begins at 1, they do
+    as they did.
+    """
     first = parts[0]
     if type(first) is not BoundedArray:
         return parts
@@ -142,7 +144,8 @@ def _atoi(text: str) -> int:
 
 
 def parse(text: str, element: Callable[[str], Any], delimiter: str = ",", nulls: bool = True) -> Array:
-    """Read an array; ``element`` reads one element's text, ``delimiter`` is ``,`` or ``;``, ``nulls``: NULL without quotes is no text.
+    """Read an array; ``element`` reads one element's text, ``delimiter`` is ``,`` or ``;``, ``nulls``: NULL
+    without quotes is no text.
 
     Raises:
         DataError: 22P02 ``malformed array literal`` with PostgreSQL's details; 2202E dimensions that do not

@@ -26,7 +26,9 @@ _SHOWN: Final = 128
 
 
 class Packed:
-    """A piece of a text that is nothing but pairs of lower-case hexadecimal digits, kept as what they mean: half as long."""
+    """A piece of a text that is nothing but pairs of lower-case hexadecimal digits, kept as what they mean:
+    half as long.
+    """
 
     __slots__ = ("data",)
 
@@ -60,7 +62,9 @@ def unpacked(piece: Piece) -> bytes:
 
 
 class Digits:
-    r"""The hexadecimal digits of a long bytea, behind ``\x``: pieces that are never put together, as they are twice as long as what they mean."""
+    r"""The hexadecimal digits of a long bytea, behind ``\x``: pieces that are never put together, as they are
+    twice as long as what they mean.
+    """
 
     __slots__ = ("_pieces",)
 
@@ -116,7 +120,9 @@ def parse(text: str | Digits) -> bytes:
 
 
 def of_digits(data: bytes) -> bytes | None:
-    """Return what the bytes of a text mean that is hexadecimal digits alone, without making a text of them; None for any other."""
+    """Return what the bytes of a text mean that is hexadecimal digits alone, without making a text of them;
+    None for any other.
+    """
     if not data.startswith(b"\\x") or len(data) % 2:
         return None
     digits = memoryview(data)[2:]

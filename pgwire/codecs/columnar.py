@@ -388,7 +388,8 @@ def batch_encoder(
     memoryview of Arrow memory or a bytearray. Pure: may run in any thread.
 
     Raises:
-        DataError: 0A000 for a type without codec (when a batch needs it); 22P05 for a character that the client's encoding lacks.
+        DataError: 0A000 for a type without codec (when a batch needs it); 22P05 for a character that the
+        client's encoding lacks.
     """
     each = tuple(format_of(formats, i) for i in range(len(type_oids)))
     at_once = max(min(CHUNK_ROWS, CHUNK_CELLS // max(len(type_oids), 1)), LEAST_ROWS)

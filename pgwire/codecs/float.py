@@ -43,7 +43,9 @@ def round_float4(value: float) -> float:
 
 
 def parse_float8(text: str, *, here: bool = False) -> float:
-    """Read a float8 as strtod does, blanks around allowed; 22P02, 22003 when out of range. ``here``: a long one, too."""
+    """Read a float8 as strtod does, blanks around allowed; 22P02, 22003 when out of range. ``here``: a long
+    one, too.
+    """
     if len(text) > LONG and not here:
         return _long_float8(text)
     body = text.strip(_SPACE)
@@ -56,7 +58,9 @@ def parse_float8(text: str, *, here: bool = False) -> float:
 
 
 def parse_float4(text: str, *, here: bool = False) -> float:
-    """Read a float4, correctly rounded once from the decimal text; 22P02, 22003 when out of range. ``here``: a long one, too."""
+    """Read a float4, correctly rounded once from the decimal text; 22P02, 22003 when out of range. ``here``:
+    a long one, too.
+    """
     if len(text) > LONG and not here:
         return _long_float4(text)
     body = text.strip(_SPACE)

@@ -1,13 +1,14 @@
-"""Geometric types (manual 8.8): values are ``bytes``, the binary form of the wire, and how PostgreSQL reads and prints them.
+"""Geometric types (manual 8.8): values are ``bytes``, the binary form of the wire, and how PostgreSQL reads
+and prints them.
 
     point    x y                        '(1,2)'                      line     A B C           '{1,-1,0}'
     lseg     x y x y                    '[(0,0),(1,2)]'              circle   x y radius      '<(1,2),3>'
     box      high x y, low x y          '(1,2),(0,0)'                polygon  count, x y ...  '((0,0),(1,2))'
     path     closed, count, x y ...     '[(0,0),(1,2)]' open, '((0,0),(1,2))' closed
 
-Coordinates are doubles of eight bytes, counts of four, ``closed`` is one byte. The bytes are not in any order of the type: none of
-them has one. Functions of this module see shapes as tuples: a Point is ``(x, y)``, an Lseg two Points, a Box its upper right and
-lower left corner, a Circle ``(center, radius)``.
+Coordinates are doubles of eight bytes, counts of four, ``closed`` is one byte. The bytes are not in any order
+of the type: none of them has one. Functions of this module see shapes as tuples: a Point is ``(x, y)``, an
+Lseg two Points, a Box its upper right and lower left corner, a Circle ``(center, radius)``.
 """
 
 from __future__ import annotations
@@ -285,7 +286,9 @@ class _Reader:
 
 
 def _plain(text: str, around: str) -> tuple[float, ...] | None:
-    """Return the numbers of points that are written the plain way between two delimiters (or none), None for other texts."""
+    """Return the numbers of points that are written the plain way between two delimiters (or none), None for
+    other texts.
+    """
     if len(text) > _SHORT:
         return _plain_long(text, around)
     match = _PLAIN_POINTS.fullmatch(text)

@@ -67,7 +67,9 @@ parse_int8 = _reader(-(2**63), 2**63 - 1, "bigint")
 
 
 def _strtoull(text: str) -> int:
-    """Return the unsigned 64-bit number that a text begins with, as C's strtoull: 0 without one, the largest for larger."""
+    """Return the unsigned 64-bit number that a text begins with, as C's strtoull: 0 without one, the largest
+    for larger.
+    """
     match = _STRTOUL.match(text if len(text) <= _LONG else _deciding(text))
     if match is None:
         return 0
@@ -81,12 +83,16 @@ def _strtoull(text: str) -> int:
 
 
 def parse_xid(text: str) -> int:
-    """Read a transaction or command number, the lower 32 bits of it (octal with 0, hexadecimal with 0x); 0 without digits."""
+    """Read a transaction or command number, the lower 32 bits of it (octal with 0, hexadecimal with 0x); 0
+    without digits.
+    """
     return _strtoull(text) & 0xFFFFFFFF
 
 
 def parse_xid8(text: str) -> int:
-    """Read a transaction number of 64 bits as ``parse_xid`` does; the value is 2**63 less, so that it fits and orders."""
+    """Read a transaction number of 64 bits as ``parse_xid`` does; the value is 2**63 less, so that it fits
+    and orders.
+    """
     return xid8_value(_strtoull(text))
 
 

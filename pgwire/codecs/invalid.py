@@ -1,4 +1,6 @@
-"""What a text is told that a type cannot read. It stands whole in the message, as in PostgreSQL, so that is made in pieces where the text is long."""
+"""What a text is told that a type cannot read. It stands whole in the message, as in PostgreSQL, so that is
+made in pieces where the text is long.
+"""
 
 from __future__ import annotations
 

@@ -83,7 +83,8 @@ def cell_of(oid: int, format_: int, settings: CodecSettings) -> Cell:
 def long_data_row(type_oids: Sequence[int], formats: Sequence[int], settings: CodecSettings) -> LongRow:
     """Return the function from a row to the pieces of its DataRow.
 
-    The function raises DataError 22P05 for a character that the client's encoding lacks, 54000 for more than a message may hold.
+    The function raises DataError 22P05 for a character that the client's encoding lacks, 54000 for more than
+    a message may hold.
     """
     cells = [cell_of(oid, format_of(formats, i), settings) for i, oid in enumerate(type_oids)]
     columns = len(cells).to_bytes(2, "big")

@@ -53,7 +53,8 @@ def from_parts(negative: bool, unscaled: int, scale: int) -> Decimal:
 
 
 def parse(text: str, *, here: bool = False) -> Decimal:
-    """Read a numeric (``here``: a long one, too); the scale is the number of fraction digits left after applying the exponent.
+    """Read a numeric (``here``: a long one, too); the scale is the number of fraction digits left after
+    applying the exponent.
 
     Raises:
         DataError: 22P02 bad syntax, 22003 too large.
@@ -151,7 +152,9 @@ def recv(data: bytes) -> Decimal:
 
 
 def _joined(digits: tuple[int, ...], weight: int, negative: bool, scale: int) -> Decimal:
-    """Return what many digits mean: as decimal digits throughout, since thousands of them take long to become an integer."""
+    """Return what many digits mean: as decimal digits throughout, since thousands of them take long to become
+    an integer.
+    """
     text = "".join([f"{digit:04d}" for digit in paced(digits, 1024)])
     value = Decimal(text).scaleb(4 * (weight - len(digits) + 1), CONTEXT)
     value = value.quantize(Decimal((0, (1,), -scale)), ROUND_DOWN, CONTEXT)

@@ -102,7 +102,9 @@ def _add(
 
 
 def _add_text(oid: int, name: str, size: int, parse: Parse, show_: Print, recv: Recv, send: Send) -> None:
-    """Add a type whose binary form is text, in the client's encoding (with a version byte before it, which is ASCII)."""
+    """Add a type whose binary form is text, in the client's encoding (with a version byte before it, which is
+    ASCII).
+    """
     CODECS[oid] = Codec(
         oid=oid, name=name, size=size, parse=_always(parse), show=_always(show_),
         recv=lambda settings: from_client(recv, settings), send=lambda settings: to_client(send, settings),
@@ -359,7 +361,9 @@ def _add_range(
 def _of_domain(
     type_: ranges.RangeType, read: Callable[[T], Any], settings: CodecSettings
 ) -> Callable[[T], Any]:
-    """Return what reads an element of a range: one of a domain has to keep what that demands. Raises DataError 0A000 where the settings do not tell."""
+    """Return what reads an element of a range: one of a domain has to keep what that demands. Raises
+    DataError 0A000 where the settings do not tell.
+    """
     if not type_.declared or settings.types is STORED:
         return read
     demand, typmod, declared, subtype = settings.demand, type_.typmod, type_.declared, type_.subtype
@@ -507,8 +511,8 @@ MANY_TYPES = 100
 def kept_for_settings(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Cache what is made for types (its first argument: one oid, or a tuple of them) and settings.
 
-    But not where there are composite types among them, whose attributes change without the settings being others, nor of more than
-    ``MANY_TYPES``, for which much may be made.
+    But not where there are composite types among them, whose attributes change without the settings being
+    others, nor of more than ``MANY_TYPES``, for which much may be made.
     """
 
     def decorate(make: Callable[..., T]) -> Callable[..., T]:

@@ -8,8 +8,8 @@ columns costs nothing per row. Three shapes:
 - **text**: the message is built as a ``str`` of characters up to U+00FF that stand for bytes (lengths come from a
   table of four-character strings) and encoded once per batch as Latin-1. Building strings is what CPython
   does fastest. Values that are not ASCII go through the client's encoding and back to such characters.
-- **text, with values that repeat**: neighbouring columns that have few different values in a sample of a batch are written once for
-  each combination of them, and looked up for the other rows.
+- **text, with values that repeat**: neighbouring columns that have few different values in a sample of a
+  batch are written once for each combination of them, and looked up for the other rows.
 - **all columns binary and of fixed size**: one ``struct`` pack per row that has no NULL.
 
 Five int and text columns cost about 1 microsecond a row.
@@ -33,7 +33,8 @@ from pgwire.codecs.text.encodings import encoding
 from pgwire.give_way import give_way, paced
 
 WIDE: Final = 128
-"""Columns; of more, functions for ``PART`` of them are compiled one by one: one call of Python for 1,664 takes 0.2 s."""
+"""Columns; of more, functions for ``PART`` of them are compiled one by one: one call of Python for 1,664
+takes 0.2 s."""
 CELLS: Final = 16 << 10
 """Cells that are written between two looks at the clock: two milliseconds."""
 PART: Final = 32
@@ -41,7 +42,9 @@ LONG_BYTES: Final = 1 << 20
 
 
 class LongRows(Exception):
-    """Rows of more than ``LONG_BYTES`` are not put together in memory: ``pgwire.codecs.long_rows`` has the way for them."""
+    """Rows of more than ``LONG_BYTES`` are not put together in memory: ``pgwire.codecs.long_rows`` has the
+    way for them.
+    """
 
 
 RowEncoder: TypeAlias = Callable[[Sequence[tuple[Any, ...]]], tuple[bytearray, int]]
@@ -186,7 +189,9 @@ def _string_encoder(
 
 
 def _within(show: Callable[[bytes], str]) -> Callable[[bytes, Sequence[str]], str]:
-    """Return ``show`` for bytes that are in a table of lengths; IndexError before a long one is printed, which would be for nothing."""
+    """Return ``show`` for bytes that are in a table of lengths; IndexError before a long one is printed,
+    which would be for nothing.
+    """
 
     def shown(value: bytes, lengths: Sequence[str]) -> str:
         _ = lengths[len(value)]
@@ -196,7 +201,9 @@ def _within(show: Callable[[bytes], str]) -> Callable[[bytes, Sequence[str]], st
 
 
 def _compiled(body: str, cells: _Cells, space: dict[str, Any], parts: Sequence[str] = ()) -> RowEncoder:
-    """Compile the function over ``rows``; ``body`` makes of a row ``b``, the message without type and length, by ``parts``: functions."""
+    """Compile the function over ``rows``; ``body`` makes of a row ``b``, the message without type and length,
+    by ``parts``: functions.
+    """
     source = (
         "def encode(rows, L=L, N=N, len=len, str=str):\n"
         "    out = []\n"
@@ -263,7 +270,9 @@ def _encoder_of_each(cells: _Cells) -> RowEncoder:
 
 
 def _encoder_in_parts(cells: _Cells) -> RowEncoder:
-    """Return the encoder of very many columns: a function for each ``PART`` of them, which Python compiles one by one."""
+    """Return the encoder of very many columns: a function for each ``PART`` of them, which Python compiles
+    one by one.
+    """
     parts: list[str] = []
     message = ""
     for start in range(0, len(cells.shown), PART):
@@ -290,8 +299,9 @@ _FEW_TEXTS: Final = (
 )
 _GAIN: Final = 6  # of a run of columns: looking its values up takes as long as writing two or three
 
-# Types whose values print alike when they are equal, which numerics do not (1.0 and 1.00) and floats but for one (-0 and 0), and what
-# is gained by not printing one: texts are written nearly as fast as they are looked up, and what arrays hold here is mostly NULL.
+# Types whose values print alike when they are equal, which numerics do not (1.0 and 1.00) and floats but for
+# one (-0 and 0), and what is gained by not printing one: texts are written nearly as fast as they are looked
+# up, and what arrays hold here is mostly NULL.
 _REPEATABLE: Final[dict[int, int]] = {
     **dict.fromkeys((domain.NAME, domain.TEXT, domain.VARCHAR, domain.BPCHAR, domain.PG_NODE_TREE), 1),
     **dict.fromkeys((oids.CHAR_ARRAY, oids.NAME_ARRAY, oids.TEXT_ARRAY, oids.OID_ARRAY, oids.ACLITEM_ARRAY), 1),

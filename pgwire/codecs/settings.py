@@ -27,13 +27,14 @@ class CodecSettings:
     ``encoding`` is the client's, by its canonical name (SQL_ASCII counts as UTF8): what texts look like in binary forms
     and in rows that are sent. Text forms are ``str`` and know none.
 
-    ``array_nulls``: NULL without quotes in an array's text is no text. ``null_equals``: ``x = NULL`` in a statement means ``x IS NULL``.
+    ``array_nulls``: NULL without quotes in an array's text is no text. ``null_equals``: ``x = NULL`` in a
+    statement means ``x IS NULL``.
 
     ``types``: what values of users' types are called, as one state of the catalog has it; None: the latest.
 
-    ``demand``: raises what a domain, or an array of domains, has against a value (None: NULL) of an attribute of a composite
-    type, by the domain's oid; None: nobody can tell here, and such types are not read. It takes no part in equality, since no
-    output depends on it.
+    ``demand``: raises what a domain, or an array of domains, has against a value (None: NULL) of an attribute
+    of a composite type, by the domain's oid; None: nobody can tell here, and such types are not read. It
+    takes no part in equality, since no output depends on it.
     """
 
     date_style: DateStyle = "ISO"

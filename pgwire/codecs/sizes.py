@@ -59,7 +59,9 @@ def measure_of(type_oids: Sequence[int]) -> Measure | None:
 
 
 def row_bytes(row: Sequence[Any]) -> int:
-    """Return the bytes that a row's values take, of whatever types. A long array gives way: call it ``openly`` where it may."""
+    """Return the bytes that a row's values take, of whatever types. A long array gives way: call it
+    ``openly`` where it may.
+    """
     if _COMPOUND.isdisjoint(map(type, row)):
         return sum(map(getsizeof, row))
     return sum(map(value_bytes, row))

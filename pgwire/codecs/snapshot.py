@@ -2,8 +2,8 @@
 
     below xmin   all have ended        xmax and above   none had begun        between   all but those of xip have ended
 
-The value is the canonical text: numbers in decimal, those of xip in ascending order, each once. Both types have one form;
-numbers are unsigned, of 64 bits. There is no order and no equality.
+The value is the canonical text: numbers in decimal, those of xip in ascending order, each once. Both types
+have one form; numbers are unsigned, of 64 bits. There is no order and no equality.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class Snapshot(NamedTuple):
 
 
 def parse(text: str) -> str:
-    """Read a snapshot; 22P02. Numbers as C's strtoull reads them: blanks and a sign before, too large ones are the largest."""
+    """Read a snapshot; 22P02. Numbers as C's strtoull reads them: blanks and a sign before, too large ones
+    are the largest.
+    """
     try:
         xmin, at = _number(text, 0)
         xmax, at = _number(text, _after(text, at, ":"))

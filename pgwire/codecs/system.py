@@ -36,8 +36,9 @@ _LONG: Final = 1 << 16
 def parse_tid(text: str) -> int:
     """Read ``(block,offset)``, and what PostgreSQL reads as that. 22P02.
 
-    What stands before and behind the parentheses is passed over, a missing number is 0, and numbers are those of strtoul: below 2**64,
-    with a sign counted from 2**64 on down. A block is the lower half of one, with the sign extended or without.
+    What stands before and behind the parentheses is passed over, a missing number is 0, and numbers are those
+    of strtoul: below 2**64, with a sign counted from 2**64 on down. A block is the lower half of one, with
+    the sign extended or without.
     """
     match = _TID.match(text)
     if match is None:
@@ -111,7 +112,9 @@ class RecordValue(tuple[Any, ...]):
         names: tuple[str, ...] = (),
         typmods: tuple[int, ...] = (),
     ) -> RecordValue:
-        """Make a record of ``values``, one per type; without names the columns are f1, f2 ..., without ``typmods`` they have none."""
+        """Make a record of ``values``, one per type; without names the columns are f1, f2 ..., without
+        ``typmods`` they have none.
+        """
         record = super().__new__(cls, values)
         record.types = types
         record.names = names

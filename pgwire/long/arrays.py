@@ -3,10 +3,11 @@
     a || b          chained((a, b)) ──► one tuple, filled from pieces ──► give_way() ──► … ──► tuple
     a[2:], a = b    cut(a, 1, None), order(a, b)
 
-A tuple of ten million items is 80 MB of memory, and each item is touched for its count of references: 100 ms as one call of C. So
-it is made as long as it will be, and filled with pieces (``Filling``); what is shorter than ``LONG`` is left to Python. Python's own way to make one of an
-iterator has it grow by a quarter of its length, whose pages are touched in one go, and has the collector walk it meanwhile. To let go of one takes
-as long: ``pgwire.release.mind`` sees to it.
+A tuple of ten million items is 80 MB of memory, and each item is touched for its count of references: 100 ms
+as one call of C. So it is made as long as it will be, and filled with pieces (``Filling``); what is shorter
+than ``LONG`` is left to Python. Python's own way to make one of an iterator has it grow by a quarter of its
+length, whose pages are touched in one go, and has the collector walk it meanwhile. To let go of one takes as
+long: ``pgwire.release.mind`` sees to it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ _ITEMS_AT: Final = tuple.__basicsize__
 class Filling:
     """A tuple that is made as long as it will be, in memory that nobody has touched, and filled piece by piece.
 
-    It says to be as long as it is filled, so that it is a tuple at any time: whoever abandons it frees what is there. The collector does not know it.
+    It says to be as long as it is filled, so that it is a tuple at any time: whoever abandons it frees what
+    is there. The collector does not know it.
     """
 
     __slots__ = ("_at", "_length", "_made")
@@ -57,7 +59,9 @@ class Filling:
         self._at = id(self._made) + _ITEMS_AT
 
     def add(self, items: Items) -> None:
-        """Add items behind those that are there; there must be room. A tuple must be nobody else's: nothing is left in it."""
+        """Add items behind those that are there; there must be room. A tuple must be nobody else's: nothing
+        is left in it.
+        """
         part = items if type(items) is tuple else tuple(items)
         count = len(part)
         _move(self._at, id(part) + _ITEMS_AT, _POINTER * count)
@@ -107,7 +111,9 @@ def listed(items: Items) -> list[Any]:
 
 
 def gathered(items: Iterable[Any]) -> list[Any]:
-    """Return ``list(items)``, of an iterator that gives way; the list is freed in slices, also where the iterator fails or is cancelled."""
+    """Return ``list(items)``, of an iterator that gives way; the list is freed in slices, also where the
+    iterator fails or is cancelled.
+    """
     made: list[Any] = []
     try:
         made.extend(items)
@@ -145,7 +151,9 @@ def holds(items: Items, item: Any) -> bool:
 
 
 def differ(a: Items, b: Items, size: int = PIECE) -> tuple[Items, Items]:
-    """Return what ``a`` and ``b`` are compared by: themselves where they are short, else the first pieces that are not equal."""
+    """Return what ``a`` and ``b`` are compared by: themselves where they are short, else the first pieces
+    that are not equal.
+    """
     least = min(len(a), len(b))
     if least < LONG:
         return a, b

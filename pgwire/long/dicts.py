@@ -1,4 +1,5 @@
-"""Dicts of many keys, spread over many dicts, so that none grows long: one of a million keys is moved as one call of C, 60 ms, whenever it is full.
+"""Dicts of many keys, spread over many dicts, so that none grows long: one of a million keys is moved as one
+call of C, 60 ms, whenever it is full.
 
 gathered(pairs) ──► a dict, or of many pairs a Wide: whatever a dict is asked for
 """
@@ -21,8 +22,8 @@ _PIECE: Final = 512
 class Wide(dict[Any, Any]):
     """A dict whose entries are in others by the rest of their keys' hash; itself it stays empty.
 
-    To be used by Python's code, which calls its methods: what is written in C and looks into a dict finds nothing. In order; a key that was
-    deleted and comes again has the place that it had.
+    To be used by Python's code, which calls its methods: what is written in C and looks into a dict finds
+    nothing. In order; a key that was deleted and comes again has the place that it had.
     """
 
     __slots__ = ("_gone", "_order", "_parts", "_size")

@@ -1,11 +1,13 @@
-"""Hashes of texts and bytea of megabytes, computed in a thread while others run: Python's own hash, of which each object keeps what was once computed.
+"""Hashes of texts and bytea of megabytes, computed in a thread while others run: Python's own hash, of which
+each object keeps what was once computed.
 
     hashed(text) ── long, and not known yet ──► a thread, without the interpreter ──► kept in the object
          └── hash(text), text in a set, in a dict, in a tuple there ……………………………………………………… is there at once
 
-A hash is one call of C, a millisecond and more for each megabyte. What has been hashed equals what it did before, and hashes as everywhere
-else: it is the same function (``_Py_HashBytes``) over the same bytes, put where the object would have put it. How CPython lays out its
-objects is asked when the module is imported, of some of each kind; where that is not as expected, nothing is done ahead.
+A hash is one call of C, a millisecond and more for each megabyte. What has been hashed equals what it did
+before, and hashes as everywhere else: it is the same function (``_Py_HashBytes``) over the same bytes, put
+where the object would have put it. How CPython lays out its objects is asked when the module is imported, of
+some of each kind; where that is not as expected, nothing is done ahead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Sets of many items, spread over many sets, so that none grows long: a set of a million is moved as one call of C whenever it is full.
+"""Sets of many items, spread over many sets, so that none grows long: a set of a million is moved as one call
+of C whenever it is full.
 
 distinct(items) ──► a set, or of many a Spread: ``in``, ``add``, ``len``
 """

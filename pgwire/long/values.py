@@ -4,9 +4,10 @@
     a || b || c            joined((a, b, c))
     upper(a), a::bytea     mapped(a, str.upper), encoded(a)
 
-One operation of Python on a text of 60 MB is one long call of C: a copy takes about a millisecond for each megabyte, most of it for the
-pages that it touches first. What is shorter than ``LONG`` is left to Python. A text is allocated at its full length and
-width by CPython's documented ``PyUnicode_New`` and filled by ``PyUnicode_CopyCharacters``; nobody else sees it before it is whole.
+One operation of Python on a text of 60 MB is one long call of C: a copy takes about a millisecond for each
+megabyte, most of it for the pages that it touches first. What is shorter than ``LONG`` is left to Python. A
+text is allocated at its full length and width by CPython's documented ``PyUnicode_New`` and filled by
+``PyUnicode_CopyCharacters``; nobody else sees it before it is whole.
 
 The length of a result is the caller's to bound (``planner.base.large.foresee``).
 """
@@ -77,7 +78,8 @@ class _Text:
         while start < end:
             count = min(PIECE, end - start)
             if self._ascii and not text.isascii():
-                # CPython looks at the beginning of the text, not at what is copied, and refuses all of it for one wide character there
+                # CPython looks at the beginning of the text, not at what is copied, and refuses all of it for
+                # one wide character there
                 copied = _copy(self._address, self.filled, text[start : start + count], 0, count)
             else:
                 copied = _copy(self._address, self.filled, text, start, count)
@@ -104,15 +106,17 @@ class _Text:
 
 
 def _widest(text: str, start: int = 0, end: int | None = None) -> int:
-    """Return the bound of the narrowest form that CPython has for ``text[start:end]``; every string of it has that form."""
+    """Return the bound of the narrowest form that CPython has for ``text[start:end]``; every string of it has
+    that form.
+    """
     if text.isascii():
         return _ASCII
     found = 0
     for at in _paced(range(start, len(text) if end is None else end, PIECE)):
         piece = text[at : at + PIECE if end is None else min(at + PIECE, end)]
         if not piece.isascii():
-            # The form shows in what one more character takes, of copies that hold nothing else yet: ``piece`` may be a text that
-            # keeps its encoded form beside it.
+            # The form shows in what one more character takes, of copies that hold nothing else yet: ``piece``
+            # may be a text that keeps its encoded form beside it.
             found = max(found, sys.getsizeof(piece + "  ") - sys.getsizeof(piece + " "))
     return _WIDTHS[found] if found else _ASCII
 
@@ -158,7 +162,9 @@ def _itself(item: Any) -> Any:
 
 
 def in_order(items: Sequence[T], key: Callable[[T], Any] = _itself) -> list[T]:
-    """Return items in order, those that are equal in the order they came: of many some are sorted at a time, and merged."""
+    """Return items in order, those that are equal in the order they came: of many some are sorted at a time,
+    and merged.
+    """
     if len(items) <= SORTED_AT_ONCE:
         return sorted(items, key=key)
     runs = [
@@ -285,7 +291,9 @@ def mapped(text: str, change: Callable[[str], str], size: int = 0) -> str:
 
 
 def filled(length: int, like: str, parts: Iterator[str]) -> str:
-    """Return ``"".join(parts)``, of which it is likely that it has ``length`` characters, and the form of ``like``: then no part is kept."""
+    """Return ``"".join(parts)``, of which it is likely that it has ``length`` characters, and the form of
+    ``like``: then no part is kept.
+    """
     if length < LONG:
         return "".join(parts)
     if not like.isascii():
@@ -317,7 +325,9 @@ def replaced(text: str, old: str, new: str) -> str:
 
 
 def _windows(text: str, separator: str) -> Iterator[list[str]]:
-    """Yield what ``split`` makes of one stretch of a text after the other; the last field of each goes on in the next."""
+    """Yield what ``split`` makes of one stretch of a text after the other; the last field of each goes on in
+    the next.
+    """
     at = 0
     if len(separator) > PIECE // 16:
         while (end := find(text, separator, at)) >= 0:
@@ -404,7 +414,9 @@ def fields(text: str, separator: str) -> Iterator[str]:
 
 
 def count(text: str, part: str) -> int:
-    """Return ``text.count(part)``; of a long text and a part of several characters less by what stands at borders of pieces."""
+    """Return ``text.count(part)``; of a long text and a part of several characters less by what stands at
+    borders of pieces.
+    """
     return sum([piece.count(part) for piece in pieces(text, PIECE // 16)])
 
 
@@ -446,7 +458,9 @@ def stripped(text: str, characters: str, left: bool, right: bool) -> str:
 def bare(
     text: str, start: int, end: int, characters: str | None = None, *, left: bool = True, right: bool = True
 ) -> tuple[int, int]:
-    """Return where ``text[start:end]`` begins and ends without any of ``characters``, by default blanks, at its ends."""
+    """Return where ``text[start:end]`` begins and ends without any of ``characters``, by default blanks, at
+    its ends.
+    """
     step = PIECE // 16
     while left and start < end:
         piece = text[start : min(start + step, end)]

@@ -4,8 +4,8 @@ A message is what it means, not its bytes: ``encode`` and ``decode`` turn one in
 hot path does not build these values (see ``session``); tests, the client side and everything that is not
 measured in microseconds do.
 
-Text is ``str``; on the wire it is in the client's encoding, UTF-8 unless something else was agreed on. Fields are in wire order, so the values read like the manual:
-``Bind("", "s1", (0,), (b"42",), (1,))``.
+Text is ``str``; on the wire it is in the client's encoding, UTF-8 unless something else was agreed on. Fields
+are in wire order, so the values read like the manual: ``Bind("", "s1", (0,), (b"42",), (1,))``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class GSSENCRequest:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequest:
-    """Asks, on a connection of its own, to cancel what session ``pid`` is doing. ``key``: 4 bytes, up to 256 from 3.2 on."""
+    """Asks, on a connection of its own, to cancel what session ``pid`` is doing. ``key``: 4 bytes, up to 256
+    from 3.2 on.
+    """
 
     pid: int
     key: bytes

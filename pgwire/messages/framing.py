@@ -66,7 +66,9 @@ class Room:
     __slots__ = ("_left", "limit", "taken")
 
     def __init__(self, limit: int, left: Callable[[int], int] | None = None) -> None:
-        """Nothing is taken. ``limit``: in bytes. ``left``: returns how many bytes the process may still take, of which so many are wanted; asked for more than a little."""
+        """Nothing is taken. ``limit``: in bytes. ``left``: returns how many bytes the process may still take,
+        of which so many are wanted; asked for more than a little.
+        """
         self.limit = limit
         self.taken = 0
         self._left = left

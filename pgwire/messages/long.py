@@ -1,13 +1,16 @@
 """Messages of many megabytes, read a piece at a time: one long copy or conversion would hold up every connection.
 
-    Query, Parse, Bind, FunctionCall of LONG_BYTES or more ──> pieces of PIECE_BYTES, a turn of the loop between two ──> what ``decode`` gives
+    Query, Parse, Bind, FunctionCall of LONG_BYTES or more ──> pieces of PIECE_BYTES, a turn of the loop
+    between two ──> what ``decode`` gives
 
-A text is put together by ``pgwire.long.values``, bytes in a ``BytesIO``, so a piece costs what it
-is long. What is not as it should be ``decode`` says, given what is short of it. Texts that are not UTF-8, from CONVERTED_BYTES on, are converted here, too: that takes
-time linear in their length, and gives way in steps of the strand it runs on (``pgwire.give_way``). A thread would want the interpreter at the same time as
-all others, who would wait for it a switching interval each time.
+A text is put together by ``pgwire.long.values``, bytes in a ``BytesIO``, so a piece costs what it is long.
+What is not as it should be ``decode`` says, given what is short of it. Texts that are not UTF-8, from
+CONVERTED_BYTES on, are converted here, too: that takes time linear in their length, and gives way in steps of
+the strand it runs on (``pgwire.give_way``). A thread would want the interpreter at the same time as all
+others, who would wait for it a switching interval each time.
 
-The reading is the backend's to wait for (``Backend.long_query`` and its like): it is part of the statement, which a cancel or time-out ends there, too.
+The reading is the backend's to wait for (``Backend.long_query`` and its like): it is part of the statement,
+which a cancel or time-out ends there, too.
 """
 
 from __future__ import annotations
@@ -100,7 +103,8 @@ Places = dict[int, tuple[int, int]]
 
 
 def _without_long(data: bytes, start: int, at: int, stop: int) -> tuple[bytes, Places]:
-    """Return a message with its long values made empty, and where those are. ``at``: where its list of format codes begins, behind which the values come.
+    """Return a message with its long values made empty, and where those are. ``at``: where its list of format
+    codes begins, behind which the values come.
 
     Raises ValueError or struct.error where it breaks off.
     """
@@ -134,7 +138,8 @@ async def _text(data: bytes, start: int, stop: int, read: decode.Read) -> str:
     if read is not decode.utf8:
         return openly(lambda: read(cut_bytes(data, start, stop)))
     try:
-        # put together once: a text that grows is copied as a whole where a character comes that is wider than all before
+        # put together once: a text that grows is copied as a whole where a character comes that is wider than
+        # all before
         return openly(decoded, memoryview(data)[start:stop])
     except UnicodeDecodeError as error:
         wrong = start + error.start

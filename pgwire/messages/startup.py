@@ -92,6 +92,8 @@ def session_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def _cut(name: str) -> str:
-    """Return a name as PostgreSQL looks it up: its first 63 bytes; what is left of a character that was cut through is in no name."""
+    """Return a name as PostgreSQL looks it up: its first 63 bytes; what is left of a character that was cut
+    through is in no name.
+    """
     data = name.encode()
     return name if len(data) <= MAX_NAME_BYTES else data[:MAX_NAME_BYTES].decode("utf-8", "replace")

@@ -6,8 +6,9 @@
 While every method answers at once, a whole batch (Bind, Describe, Execute, Sync) is handled inside
 ``data_received`` and leaves in one write: no task, no message objects (``bench/wire_loop.py``). The first
 awaitable starts a task that carries on from there; until it ends, arriving bytes only gather, up to
-``input_limit_bytes``, then reading pauses. Beside connections that read, those that write take turns (``pgwire.session.turns``). A task also takes
-over after ``BATCH_MESSAGES`` messages, or a slice of time, so that one pipelining client cannot hold the loop.
+``input_limit_bytes``, then reading pauses. Beside connections that read, those that write take turns
+(``pgwire.session.turns``). A task also takes over after ``BATCH_MESSAGES`` messages, or a slice of time, so
+that one pipelining client cannot hold the loop.
 
 Promises: one ReadyForQuery per Query and Sync; after an error in the extended protocol everything is skipped
 to Sync; calls into the backend never overlap; ``close`` is called exactly once per opened backend; whatever
@@ -49,8 +50,8 @@ FIRST_LOOK_S: Final = 0.1  # until a client that sends no more is first looked f
 LAST_LOOK_S: Final = 60.0  # between two such looks at most
 CLOSE_GRACE_S: Final = 10.0  # what a peer gets to take the last bytes
 
-# What is answered with a cancel that came between two messages, and what is handled before that is decided: Sync, and what is
-# not here yet, let it be forgotten.
+# What is answered with a cancel that came between two messages, and what is handled before that is decided:
+# Sync, and what is not here yet, let it be forgotten.
 REFUSED: Final = frozenset(b"PBDEQF")
 PASSED_OVER: Final = frozenset(b"CH")
 
@@ -70,14 +71,12 @@ class Session:
     """The server's side of one socket.
 
     Attributes:
-        pid: the number CancelRequest and pg_stat_activity use; 0 before authentication.
-        key: its cancel key, unguessable: 4 bytes, 32 for clients that speak protocol 3.2.
-        minor: of the protocol spoken: 3.0 to 3.2.
-        peer: ``host:port`` of the client, or ``local``.
-        parameters: what the client asked for when it connected, as the database saw it.
-        opened: the backend is there; before that ``pgwire.session.opening`` handles messages, then ``pgwire.session.serving``.
-        exchange: the authentication under way, or done.
-        flush_wanted: what is queued leaves when the pump rests.
+        pid: the number CancelRequest and pg_stat_activity use; 0 before authentication. key: its cancel key,
+        unguessable: 4 bytes, 32 for clients that speak protocol 3.2. minor: of the protocol spoken: 3.0 to
+        3.2. peer: ``host:port`` of the client, or ``local``. parameters: what the client asked for when it
+        connected, as the database saw it. opened: the backend is there; before that
+        ``pgwire.session.opening`` handles messages, then ``pgwire.session.serving``. exchange: the
+        authentication under way, or done. flush_wanted: what is queued leaves when the pump rests.
     """
 
     __slots__ = (
@@ -212,7 +211,9 @@ class Session:
         self._fd = NOT_WATCHED
 
     def _read_ahead(self) -> None:
-        """Handle what has arrived, in the middle of a writer's turn; leave it to the transport if anything is under way."""
+        """Handle what has arrived, in the middle of a writer's turn; leave it to the transport if anything is
+        under way.
+        """
         connection = self.connection
         if self._task is not None or self._put_off or self._reading_paused or connection.buffered:
             return
@@ -254,8 +255,8 @@ class Session:
     def input_ended(self) -> bool:
         """The client sends no more. Return whether the socket stays open: what was sent is answered first, to its end.
 
-        That looks the same as a client that has left. So it is told something that changes nothing, ever less often: who has
-        left makes the socket fail, and what runs ends.
+        That looks the same as a client that has left. So it is told something that changes nothing, ever less
+        often: who has left makes the socket fail, and what runs ends.
         """
         if self.tls or not self.opened:
             return False  # TLS has no half-closed connections
@@ -294,7 +295,9 @@ class Session:
 
     @property
     def running(self) -> object:
-        """What handles a message right now, one object from its beginning to its end; itself where one waits for its turn, None where none does."""
+        """What handles a message right now, one object from its beginning to its end; itself where one waits
+        for its turn, None where none does.
+        """
         return self._task if self._task is not None else self if self._put_off else None
 
     @property
@@ -307,10 +310,11 @@ class Session:
         return self.connection.state is READY and self.backend.status() == "I"
 
     def cancel(self) -> None:
-        """Cancel the running statement, if any, and where it has ended or cannot be met what comes next of the same batch.
+        """Cancel the running statement, if any, and where it has ended or cannot be met what comes next of
+        the same batch.
 
-        Short statements are met in no other way: this is called where others have their turn, and there none of them runs. Where one
-        batch has ended and the next has arrived it is the one that the cancel meets.
+        Short statements are met in no other way: this is called where others have their turn, and there none
+        of them runs. Where one batch has ended and the next has arrived it is the one that the cancel meets.
         """
         if self.busy and self.connection.state in (READY, EXTENDED):
             self._withdrawn = True
@@ -333,12 +337,16 @@ class Session:
             self._cancel_later(self._task)
 
     def _cancel_later(self, task: asyncio.Future[Any]) -> None:
-        """Cut short what has been asked to end and does not; but a commit that is waited for is decided, however long it takes."""
+        """Cut short what has been asked to end and does not; but a commit that is waited for is decided,
+        however long it takes.
+        """
         if self._grace_timer is None and isinstance(task, asyncio.Task):
             self._grace_timer = self._loop.call_later(CANCEL_GRACE_S, self._cut_short, task)
 
     def _cut_short(self, task: asyncio.Task[Any]) -> None:
-        """Cancel what still runs; between two messages nothing does, and what the first has committed is answered by the Sync behind it."""
+        """Cancel what still runs; between two messages nothing does, and what the first has committed is
+        answered by the Sync behind it.
+        """
         if task is not self._task:
             return
         if self._between:
@@ -436,7 +444,8 @@ class Session:
     async def _run(self, step: Step | None) -> None:
         """Finish a message that has to wait, then go on pumping; ends when there is nothing to do.
 
-        What is awaited may not wait at all (an error's rollback): others have their turn after a slice of such steps, however many messages there are.
+        What is awaited may not wait at all (an error's rollback): others have their turn after a slice of
+        such steps, however many messages there are.
         """
         ends = perf_counter() + SLICE_S
         try:
@@ -490,7 +499,9 @@ class Session:
             await self.responder.drain()
 
     def _withdraw(self) -> Step | None:
-        """Answer what comes next of a batch, or of many, with the cancel that nothing has met; forget it where nothing comes."""
+        """Answer what comes next of a batch, or of many, with the cancel that nothing has met; forget it
+        where nothing comes.
+        """
         self._withdrawn = False
         connection = self.connection
         step: Step | None = None

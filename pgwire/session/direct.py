@@ -1,7 +1,7 @@
 """A reader's socket, used directly while its transport waits for the loop's next turn (``pgwire.session.turns``).
 
-Reads and writes here share the socket with a transport of asyncio or uvloop, which finds nothing to read then, and whose queue of output
-is empty. Not for TLS, whose transport alone has the keys.
+Reads and writes here share the socket with a transport of asyncio or uvloop, which finds nothing to read
+then, and whose queue of output is empty. Not for TLS, whose transport alone has the keys.
 """
 
 from __future__ import annotations

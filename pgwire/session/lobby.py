@@ -4,9 +4,10 @@
                  │
                  └── too many: the one that has been there longest goes
 
-Nobody keeps out by holding sockets open: whoever comes is heard, and somebody who has been silent for longer makes room.
-``STAY`` may stay. Where there are free places, as many more may be there for their first second: many clients of one application
-that connect at once are not sent away (only what they could come to is as large as that).
+Nobody keeps out by holding sockets open: whoever comes is heard, and somebody who has been silent for longer
+makes room. ``STAY`` may stay. Where there are free places, as many more may be there for their first second:
+many clients of one application that connect at once are not sent away (only what they could come to is as
+large as that).
 
 Their time has another end (``ServerConfig.authentication_timeout_s``).
 """

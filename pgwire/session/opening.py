@@ -1,8 +1,8 @@
 """How a session begins: encryption, start-up, authentication, greeting.
 
 SSLRequest ──► S, handshake      ClientHello ──► handshake (direct TLS)      GSSENCRequest ──► N
-CancelRequest ──► somebody else's session, and goodbye
-StartupMessage ──► database.authentication ──► password messages ──► database.connect ──► ParameterStatus ..., ReadyForQuery
+CancelRequest ──► somebody else's session, and goodbye StartupMessage ──► database.authentication ──► password
+messages ──► database.connect ──► ParameterStatus ..., ReadyForQuery
 """
 
 from __future__ import annotations

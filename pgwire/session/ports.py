@@ -1,4 +1,5 @@
-"""What the parts of a session ask of each other, and a session of its server: no part needs to know who stands above it.
+"""What the parts of a session ask of each other, and a session of its server: no part needs to know who
+stands above it.
 
 Server  ── is a Host ──►  Session  ── is a Peer ──►  opening, serving: the handlers of messages
 """
@@ -56,8 +57,8 @@ class Limits(Protocol):
 class Host(Protocol[S_contra]):
     """The server, as its sessions see it.
 
-    ``room``: what their long messages may take together, None: not counted; ``turns``: who reads while others write; ``mock_secret``: what verifiers of users
-    who are not there are made of.
+    ``room``: what their long messages may take together, None: not counted; ``turns``: who reads while others
+    write; ``mock_secret``: what verifiers of users who are not there are made of.
     """
 
     database: Database
@@ -91,7 +92,9 @@ class Host(Protocol[S_contra]):
         """Have something done that outlives its session; the server's end waits for it."""
 
     async def start_tls(self, transport: asyncio.Transport, hello: bytes = b"") -> asyncio.Transport:
-        """Return the transport that encrypts; ``hello`` has arrived already. Raises OSError where the handshake fails."""
+        """Return the transport that encrypts; ``hello`` has arrived already. Raises OSError where the
+        handshake fails.
+        """
         ...
 
 

@@ -8,9 +8,10 @@ Messages are joined and handed to the transport in one write per batch, or whene
 gathered. While the transport holds more than its limit, ``drain`` suspends: that is the back-pressure that
 reaches executors.
 
-Where another server may take this one's place (``Standing``), what a client is told leaves only while that is sure not to have
-happened, whatever has been waited for before: results, completions and notifications are kept back until it is sure again, or dropped
-when it never will be. Errors, and what the backend says rests on nothing of the kind (``rests``), are not kept back by themselves.
+Where another server may take this one's place (``Standing``), what a client is told leaves only while that is
+sure not to have happened, whatever has been waited for before: results, completions and notifications are
+kept back until it is sure again, or dropped when it never will be. Errors, and what the backend says rests on
+nothing of the kind (``rests``), are not kept back by themselves.
 """
 
 from __future__ import annotations
@@ -101,7 +102,9 @@ class WireResponder:
         standing: Standing | None = None,
         on_fallen: Callable[[Exception], None] | None = None,
     ) -> None:
-        """Write the output of ``connection`` to ``transport``. ``on_fallen``: called with why nothing kept back will ever be sent."""
+        """Write the output of ``connection`` to ``transport``. ``on_fallen``: called with why nothing kept
+        back will ever be sent.
+        """
         self._connection = connection
         self._out = connection.out
         self._size = 0
@@ -187,7 +190,9 @@ class WireResponder:
     # ------------------------------------------------------------------ remarks
 
     def notice(self, report: ErrorReport) -> None:
-        """Queue NoticeResponse, and send it: whoever runs something long wants to say so now. Raises DataError 22P05."""
+        """Queue NoticeResponse, and send it: whoever runs something long wants to say so now. Raises
+        DataError 22P05.
+        """
         self._remark(78, encode.notice_response(report, self._connection.write))
         self.flush()
 
@@ -206,7 +211,9 @@ class WireResponder:
         self.statuses.clear()
 
     def _status(self, name: str, value: str) -> bytes:
-        """Return ParameterStatus. No statement is there to fail for a name of a role that the client's encoding lacks."""
+        """Return ParameterStatus. No statement is there to fail for a name of a role that the client's
+        encoding lacks.
+        """
         try:
             return encode.parameter_status(name, value, self._connection.write)
         except DataError:
@@ -238,7 +245,9 @@ class WireResponder:
         tcp.write(self.transport.get_extra_info("socket"), name, value)
 
     def notification(self, pid: int, channel: str, payload: str) -> None:
-        """Queue NotificationResponse; a WARNING 22P05 in its place where the client's encoding lacks a character of it."""
+        """Queue NotificationResponse; a WARNING 22P05 in its place where the client's encoding lacks a
+        character of it.
+        """
         try:
             data = encode.notification(pid, channel, payload, self._connection.write)
         except DataError as error:
@@ -308,7 +317,9 @@ class WireResponder:
     # ------------------------------------------------------------------ buffer
 
     def flush(self) -> None:
-        """Hand all queued bytes to the transport, in one write but for what is long and would be copied; keep them back while it is not sure that they still hold."""
+        """Hand all queued bytes to the transport, in one write but for what is long and would be copied; keep
+        them back while it is not sure that they still hold.
+        """
         out = self._out
         if out:
             if self._unsure:
@@ -328,7 +339,9 @@ class WireResponder:
         self._size = 0
 
     def _kept_back(self) -> bool:
-        """Tell whether what is queued has to wait for the rest of a message, or until it is sure that this server leads; sees to it that it leaves then."""
+        """Tell whether what is queued has to wait for the rest of a message, or until it is sure that this
+        server leads; sees to it that it leaves then.
+        """
         if self._rest is not None or self._broken:
             return True
         standing = self.standing
@@ -359,7 +372,9 @@ class WireResponder:
         self._unsure = self._rest is not None
 
     def drop_unsure(self) -> bool:
-        """Drop what is kept back, if anything is; False where the rest of a message that was sent in part is among it."""
+        """Drop what is kept back, if anything is; False where the rest of a message that was sent in part is
+        among it.
+        """
         if self._broken:
             return False
         if not self._unsure or self.standing is None or self.standing.valid():
@@ -403,7 +418,9 @@ class WireResponder:
                 self._late = None
 
     def _complete(self, pieces: Iterator[bytes | memoryview]) -> None:
-        """See to it that the rest of a message is sent although its statement ends now; what is queued later is kept back until then."""
+        """See to it that the rest of a message is sent although its statement ends now; what is queued later
+        is kept back until then.
+        """
         head, unsure = self._out.copy(), self._unsure
         self._out.clear()
         self._size = 0
@@ -456,7 +473,9 @@ class WireResponder:
             self._when_complete.pop()()
 
     async def more_input(self) -> None:
-        """Suspend until more bytes have been received; ConnectionError if the peer left, BackendError 08006 if it sends no more."""
+        """Suspend until more bytes have been received; ConnectionError if the peer left, BackendError 08006
+        if it sends no more.
+        """
         if self.input_over:
             self.cut_off = True
             message = "unexpected EOF on client connection with an open transaction"
@@ -472,7 +491,9 @@ class WireResponder:
         self.input_arrived()
 
     def say_nothing_new(self) -> None:
-        """Send the client something that changes nothing, at once: it is answered by an error where the client has left."""
+        """Send the client something that changes nothing, at once: it is answered by an error where the
+        client has left.
+        """
         if self._late is None and self._rest is None:
             self._remark(83, self._status("integer_datetimes", "on"))
             self.flush()
@@ -582,7 +603,9 @@ class CopyIn:
 
 
 def _pieces(queued: Sequence[bytes | bytearray | memoryview]) -> Iterator[bytes | bytearray | memoryview]:
-    """Yield what is queued, short ones joined, long ones as they are: to copy ten megabytes takes as many milliseconds."""
+    """Yield what is queued, short ones joined, long ones as they are: to copy ten megabytes takes as many
+    milliseconds.
+    """
     short: list[bytes | bytearray | memoryview] = []
     for one in queued:
         if len(one) < LONG_BYTES:

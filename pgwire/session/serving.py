@@ -3,8 +3,8 @@
     Query, FunctionCall ──► backend.query, backend.call_function ──► ReadyForQuery
     Parse, Bind, Describe, Execute, Close ──► backend ──► their replies        Sync ──► backend.sync ──► ReadyForQuery
 
-A handler returns None where the backend answered at once, else what is left to wait for (``pgwire.session``). Whatever it raises
-the session answers for.
+A handler returns None where the backend answered at once, else what is left to wait for (``pgwire.session``).
+Whatever it raises the session answers for.
 """
 
 from __future__ import annotations

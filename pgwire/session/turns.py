@@ -10,15 +10,15 @@ eight writers' statements would wait for all of them. Statements of connections 
 turn handles one of them, or several that take ``SLICE_S`` together, and then looks at the sockets again. A point
 read then waits for one statement, not for as many as there are writers.
 
-Even one statement that changes a row takes longer than the read that waits for it. So there are points within the work of
-writers, and of the log, at which nothing is half done (``yield_to_readers``): there the sockets of readers are looked at,
-which costs a microsecond, and what has arrived is handled in between. Only reads that take no locks and finish at once are run there
-(``preempting`` tells who may run something else that it has to wait for the next turn), so that to everybody else a turn of the loop
-stays what happens at once.
+Even one statement that changes a row takes longer than the read that waits for it. So there are points within
+the work of writers, and of the log, at which nothing is half done (``yield_to_readers``): there the sockets
+of readers are looked at, which costs a microsecond, and what has arrived is handled in between. Only reads
+that take no locks and finish at once are run there (``preempting`` tells who may run something else that it
+has to wait for the next turn), so that to everybody else a turn of the loop stays what happens at once.
 
-Writers are not starved: after others have had the loop for some time, the next slice is half as long. While nobody
-reads, nothing is put off, and a turn costs what it did. Slices are measured in processor time: what the machine gives to
-other processes makes none of them longer.
+Writers are not starved: after others have had the loop for some time, the next slice is half as long. While
+nobody reads, nothing is put off, and a turn costs what it did. Slices are measured in processor time: what
+the machine gives to other processes makes none of them longer.
 """
 
 from __future__ import annotations
@@ -113,10 +113,12 @@ class Turns:
             self._epoll = None
 
     def yield_to_readers(self) -> None:
-        """Handle what readers have sent meanwhile. To be called where nothing is half done, within work of a tenth of a millisecond or more.
+        """Handle what readers have sent meanwhile. To be called where nothing is half done, within work of a
+        tenth of a millisecond or more.
 
-        Costs a look at the clock where nobody has read lately, a system call otherwise. Nothing is raised. What is handled is not part of
-        the strand that gives way: laid aside with that, it would go on, or be cancelled, with the writer's statement.
+        Costs a look at the clock where nobody has read lately, a system call otherwise. Nothing is raised.
+        What is handled is not part of the strand that gives way: laid aside with that, it would go on, or be
+        cancelled, with the writer's statement.
         """
         if not self._readers or self.preempting or self._epoll is None or not self.contended:
             return

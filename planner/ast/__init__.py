@@ -2,12 +2,14 @@
 
     text --parse--> AST --bind--> Query tree
 
-``planner.parse`` makes these and nothing else does; ``planner.bind`` reads them. They say what was written: no
-name is looked up, no type known. ``planner.ast.query`` has expressions and queries,
-``planner.ast.changes`` what modifies data, ``planner.ast.definitions`` definitions, ``planner.ast.type`` those of types,
-``planner.ast.function`` those of functions, ``planner.ast.owned`` of what roles own, ``planner.ast.trigger`` triggers,
-``planner.ast.policy`` policies, ``planner.ast.text_search`` text search, ``planner.ast.statistics`` extended statistics, ``planner.ast.foreign`` foreign data, ``planner.ast.opclass`` operator classes, ``planner.ast.conversion`` conversions,
-``planner.ast.server`` databases, ``planner.ast.session`` the rest.
+``planner.parse`` makes these and nothing else does; ``planner.bind`` reads them. They say what was written:
+no name is looked up, no type known. ``planner.ast.query`` has expressions and queries,
+``planner.ast.changes`` what modifies data, ``planner.ast.definitions`` definitions, ``planner.ast.type``
+those of types, ``planner.ast.function`` those of functions, ``planner.ast.owned`` of what roles own,
+``planner.ast.trigger`` triggers, ``planner.ast.policy`` policies, ``planner.ast.text_search`` text search,
+``planner.ast.statistics`` extended statistics, ``planner.ast.foreign`` foreign data, ``planner.ast.opclass``
+operator classes, ``planner.ast.conversion`` conversions, ``planner.ast.server`` databases,
+``planner.ast.session`` the rest.
 """
 
 from __future__ import annotations

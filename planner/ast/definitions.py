@@ -19,12 +19,13 @@ from planner.base.errors import Span
 class Constraint(Node):
     """A column or table constraint.
 
-    ``kind``: null, not null, default, check, primary key, unique, foreign key, exclude, generated, identity, or
-    one of the attributes deferrable, not deferrable, deferred, immediate. ``columns`` is empty for column
-    constraints. ``expr`` belongs to default, check and generated. Of a foreign key ``match`` is s(imple) or f(ull),
-    ``on_update`` and ``on_delete`` are a (no action), r(estrict), c(ascade), n (set null) or d (set default), and
-    ``delete_columns`` the list behind ON DELETE SET. ``generated_when`` of an identity is a(lways) or d (by default); its
-    ``options`` are those of its sequence. ``exclusions``: elements and operators of EXCLUDE, with ``method`` and ``where``.
+    ``kind``: null, not null, default, check, primary key, unique, foreign key, exclude, generated, identity,
+    or one of the attributes deferrable, not deferrable, deferred, immediate. ``columns`` is empty for column
+    constraints. ``expr`` belongs to default, check and generated. Of a foreign key ``match`` is s(imple) or
+    f(ull), ``on_update`` and ``on_delete`` are a (no action), r(estrict), c(ascade), n (set null) or d (set
+    default), and ``delete_columns`` the list behind ON DELETE SET. ``generated_when`` of an identity is
+    a(lways) or d (by default); its ``options`` are those of its sequence. ``exclusions``: elements and
+    operators of EXCLUDE, with ``method`` and ``where``.
     """
 
     kind: str
@@ -123,7 +124,8 @@ class PartitionAction(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable(StatementNode):
-    """CREATE TABLE. ``unsupported`` names refused clauses found (INHERITS ...); ``parent`` and ``bound``: PARTITION OF; ``of_type``: OF.
+    """CREATE TABLE. ``unsupported`` names refused clauses found (INHERITS ...); ``parent`` and ``bound``:
+    PARTITION OF; ``of_type``: OF.
 
     ``server``, ``foreign_options``: of CREATE FOREIGN TABLE; "" for others.
     """
@@ -146,7 +148,9 @@ class CreateTable(StatementNode):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTableAs(StatementNode):
-    """CREATE TABLE AS, SELECT INTO, CREATE MATERIALIZED VIEW; ``query`` may be an Execute, or, ``executed``, have come of one."""
+    """CREATE TABLE AS, SELECT INTO, CREATE MATERIALIZED VIEW; ``query`` may be an Execute, or, ``executed``,
+    have come of one.
+    """
 
     relation: TableRef
     query: Node
@@ -200,7 +204,8 @@ class DropTimeline(StatementNode):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSource(StatementNode):
-    """CREATE SOURCE (``planner.parse.beyond.sources``). ``options``: name, value (None: none was written), where it stands.
+    """CREATE SOURCE (``planner.parse.beyond.sources``). ``options``: name, value (None: none was written),
+    where it stands.
 
     ``table`` is where it writes; without ``has_columns`` its kind says which columns that has.
     """
@@ -285,10 +290,11 @@ class AlterAction(Node):
     """One action of ALTER TABLE.
 
     ``kind`` is PostgreSQL's action in lower case with blanks: "add column", "drop column", "add constraint",
-    "drop constraint", "column default", "set not null", "drop not null", "alter column type", "change owner", "set rel options",
-    ... (AlterTableType without its prefix). ``definition``: ColumnDef, Constraint, default expression, or None. ``word``: of
-    SET STORAGE and SET COMPRESSION, the letter of REPLICA IDENTITY, whose index is the ``name``; ``number``: of an index's column; ``value``:
-    of SET STATISTICS; ``of_type``: of OF; ``parent``: of INHERIT; ``foreign_options``: of OPTIONS.
+    "drop constraint", "column default", "set not null", "drop not null", "alter column type", "change owner",
+    "set rel options", ... (AlterTableType without its prefix). ``definition``: ColumnDef, Constraint, default
+    expression, or None. ``word``: of SET STORAGE and SET COMPRESSION, the letter of REPLICA IDENTITY, whose
+    index is the ``name``; ``number``: of an index's column; ``value``: of SET STATISTICS; ``of_type``: of OF;
+    ``parent``: of INHERIT; ``foreign_options``: of OPTIONS.
     """
 
     kind: str
@@ -404,7 +410,8 @@ class Privilege(Node):
 class Grant(StatementNode):
     """GRANT and REVOKE of privileges; ``kind``: the object word; ``every``: ALL ... IN SCHEMA ``names``.
 
-    ``qualified``: names of types; ``functions``: FunctionName; ``numbers``: of large objects. ``privileges`` empty = ALL. Of a REVOKE ``option`` is GRANT OPTION FOR.
+    ``qualified``: names of types; ``functions``: FunctionName; ``numbers``: of large objects. ``privileges``
+    empty = ALL. Of a REVOKE ``option`` is GRANT OPTION FOR.
     """
 
     is_grant: bool

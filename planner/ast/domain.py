@@ -23,7 +23,8 @@ class CreateDomain(StatementNode):
 class AlterDomain(StatementNode):
     """ALTER DOMAIN: one action.
 
-    ``default`` (None: DROP DEFAULT), ``constraint`` (ADD) and ``constraint_name`` (DROP, VALIDATE) belong to their actions.
+    ``default`` (None: DROP DEFAULT), ``constraint`` (ADD) and ``constraint_name`` (DROP, VALIDATE) belong to
+    their actions.
     """
 
     name: Name

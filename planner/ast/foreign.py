@@ -12,7 +12,9 @@ from planner.ast.query import Name, StatementNode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefineWrapper(StatementNode):
-    """CREATE or ALTER FOREIGN DATA WRAPPER. ``handler``, ``validator``: names of functions, empty for NO HANDLER, None where not written."""
+    """CREATE or ALTER FOREIGN DATA WRAPPER. ``handler``, ``validator``: names of functions, empty for NO
+    HANDLER, None where not written.
+    """
 
     create: bool
     name: str
@@ -85,7 +87,9 @@ class CommentOnForeign(StatementNode):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportForeignSchema(StatementNode):
-    """IMPORT FOREIGN SCHEMA ... FROM SERVER ... INTO ``schema``; what would be imported only a handler could ask for."""
+    """IMPORT FOREIGN SCHEMA ... FROM SERVER ... INTO ``schema``; what would be imported only a handler could
+    ask for.
+    """
 
     server: str
     schema: str

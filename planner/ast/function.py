@@ -1,4 +1,6 @@
-"""AST of statements about functions: CREATE, ALTER and DROP FUNCTION, COMMENT ON FUNCTION. Read it as ``planner.ast``."""
+"""AST of statements about functions: CREATE, ALTER and DROP FUNCTION, COMMENT ON FUNCTION. Read it as
+``planner.ast``.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,10 @@ class Parameter(Node):
 class CreateFunction(StatementNode):
     """CREATE [OR REPLACE] FUNCTION or PROCEDURE.
 
-    ``result`` None: none was written. ``body``: statements of BEGIN ATOMIC, the expression of RETURN, or None where the body
-    is a text (``source``, which stands at ``source_at`` as it is); ``returned``: which of those statements are RETURN. ``settings``: its SET clauses. ``options`` are all others, ``language`` None where it was not written.
+    ``result`` None: none was written. ``body``: statements of BEGIN ATOMIC, the expression of RETURN, or None
+    where the body is a text (``source``, which stands at ``source_at`` as it is); ``returned``: which of
+    those statements are RETURN. ``settings``: its SET clauses. ``options`` are all others, ``language`` None
+    where it was not written.
     """
 
     name: Name
@@ -83,7 +87,9 @@ class FunctionName(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterFunction(StatementNode):
-    """ALTER FUNCTION, PROCEDURE, AGGREGATE or ROUTINE: RENAME TO, SET SCHEMA, OWNER TO, or options, whichever is there."""
+    """ALTER FUNCTION, PROCEDURE, AGGREGATE or ROUTINE: RENAME TO, SET SCHEMA, OWNER TO, or options, whichever
+    is there.
+    """
 
     what: str
     function: FunctionName

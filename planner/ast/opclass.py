@@ -13,8 +13,8 @@ from planner.ast.query import Name, Node, StatementNode, TypeName
 class OpclassItem(Node):
     """OPERATOR, FUNCTION or STORAGE of a class, or of what a family gets or loses.
 
-    ``name``: the operator with its ``operands``, empty where none are written, or the function. ``types``: those in parentheses before a function, or
-    of what is dropped. ``order_by``: the family of FOR ORDER BY.
+    ``name``: the operator with its ``operands``, empty where none are written, or the function. ``types``:
+    those in parentheses before a function, or of what is dropped. ``order_by``: the family of FOR ORDER BY.
     """
 
     kind: str

@@ -1,4 +1,6 @@
-"""AST of options: ``name [=] value`` of WITH (...), COPY, EXPLAIN, CREATE ROLE and others; OPTIONS (...) of foreign data."""
+"""AST of options: ``name [=] value`` of WITH (...), COPY, EXPLAIN, CREATE ROLE and others; OPTIONS (...) of
+foreign data.
+"""
 
 from __future__ import annotations
 

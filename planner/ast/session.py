@@ -82,7 +82,8 @@ class Deallocate(StatementNode):
 class Subscribe(StatementNode):
     """SUBSCRIBE (``planner.parse.beyond``); a table is the query TABLE name.
 
-    ``query`` None: what the named ``subscription`` is about; whoever knows that puts it in before the statement is bound.
+    ``query`` None: what the named ``subscription`` is about; whoever knows that puts it in before the
+    statement is bound.
     """
 
     query: QueryNode | None

@@ -20,8 +20,9 @@ class Transition:
 class CreateTrigger(StatementNode):
     """CREATE TRIGGER.
 
-    ``timing``: before, after, instead of. ``events``: letters of ``planner.catalog.trigger.TriggerEventKind``. ``transitions``: REFERENCING;
-    ``constraint``: CREATE CONSTRAINT TRIGGER, ``from_table``: its FROM.
+    ``timing``: before, after, instead of. ``events``: letters of
+    ``planner.catalog.trigger.TriggerEventKind``. ``transitions``: REFERENCING; ``constraint``: CREATE
+    CONSTRAINT TRIGGER, ``from_table``: its FROM.
     """
 
     name: str

@@ -20,7 +20,9 @@ class Span(NamedTuple):
 
 
 class JoinSpan(Span):
-    """Where a column of a join is named in the text: ``column`` counted from 0 of join ``join`` of its query, -1 for its whole row."""
+    """Where a column of a join is named in the text: ``column`` counted from 0 of join ``join`` of its query,
+    -1 for its whole row.
+    """
 
     join: int
     column: int
@@ -75,16 +77,19 @@ class SqlError(DataError):
 
     @property
     def ends_statement(self) -> bool:
-        """Whether it is of the running statement (a cancel, a time-out, no room), and says nothing of a text that is looked at.
+        """Whether it is of the running statement (a cancel, a time-out, no room), and says nothing of a text
+        that is looked at.
 
         Who asks whether a text can be bound has to raise it.
         """
         return self.sqlstate[:2] in ("53", "57")
 
     def copy(self) -> Self:
-        """Return the error anew, without the frames it came through: to keep it, or to raise one that is kept or a variable has.
+        """Return the error anew, without the frames it came through: to keep it, or to raise one that is kept
+        or a variable has.
 
-        An error whose frame has a variable for it is in a cycle with all that the frames know (``engine.base.loop.collector``).
+        An error whose frame has a variable for it is in a cycle with all that the frames know
+        (``engine.base.loop.collector``).
         """
         made = self.__class__.__new__(self.__class__, *self.args)
         made.__dict__.update(self.__dict__)

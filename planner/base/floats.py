@@ -1,4 +1,6 @@
-"""Arithmetic of double precision that says where a result is out of range (22003) and what is divided by zero (22012)."""
+"""Arithmetic of double precision that says where a result is out of range (22003) and what is divided by zero
+(22012).
+"""
 
 from __future__ import annotations
 

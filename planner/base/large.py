@@ -3,9 +3,10 @@
     generated code     a text or bytea of LARGE_BYTES or more is made ──made──┐
     repeat, lpad …     so many bytes are about to be made ──────────foresee──┴──> METER.charge(bytes) ──> may raise 53200
 
-Functions are pure and know no statement; the engine sets ``METER.charge``, which charges the one that runs. What is below
-``LARGE_BYTES`` is nobody's business: a batch of rows has a thousand of them at most. ``foresee`` is for results that
-may be many times as large as the arguments; others are looked at once they are there.
+Functions are pure and know no statement; the engine sets ``METER.charge``, which charges the one that runs.
+What is below ``LARGE_BYTES`` is nobody's business: a batch of rows has a thousand of them at most.
+``foresee`` is for results that may be many times as large as the arguments; others are looked at once they
+are there.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ class Meter:
     """Counts the bytes of large values.
 
     Attributes:
-        made: of all values so far; the difference tells what came in between.
-        charge: told of each (bytes, False), and asked before one is made (bytes, True); raises SqlError 53200 where it is
+        made: of all values so far; the difference tells what came in between. charge: told of each (bytes,
+        False), and asked before one is made (bytes, True); raises SqlError 53200 where it is
             too much.
-        each: bytes that one statement may have, 0 where nobody has said so.
-        room: tells how many bytes more a statement may take now, as far as the server has them; what takes more is not begun in its process.
+        each: bytes that one statement may have, 0 where nobody has said so. room: tells how many bytes more a
+        statement may take now, as far as the server has them; what takes more is not begun in its process.
     """
 
     __slots__ = ("charge", "each", "made", "room")

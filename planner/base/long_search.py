@@ -1,4 +1,6 @@
-"""Regular expressions over long texts, in steps: one search keeps the interpreter from all other threads until it ends."""
+"""Regular expressions over long texts, in steps: one search keeps the interpreter from all other threads
+until it ends.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +85,9 @@ def next_match(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | 
 def occurs(pattern: re.Pattern[str], text: str, words: tuple[str, ...]) -> bool:
     """Tell whether a pattern that matches at most ``OVERLAP`` characters occurs in a text.
 
-    ``words``: what it matches has one of them in it, in whatever case; they are looked for first in a long text, twenty times as fast. There
-    a word boundary is also seen where a step ends, so that True may be a mistake; False is none.
+    ``words``: what it matches has one of them in it, in whatever case; they are looked for first in a long
+    text, twenty times as fast. There a word boundary is also seen where a step ends, so that True may be a
+    mistake; False is none.
     """
     if len(text) <= STEP:
         return pattern.search(text) is not None

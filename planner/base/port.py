@@ -1,4 +1,5 @@
-"""A function that a module asks for and a higher one supplies: floors import those below them alone (``tools/floors.py``).
+"""A function that a module asks for and a higher one supplies: floors import those below them alone
+(``tools/floors.py``).
 
     KEY_EXPR: Port[Callable[[str, RelationDef, Catalog], Expr]] = Port("the expression of a partition key")     where it is asked for
     KEY_EXPR.supply(bind_key_expr)                                                                              where both are known

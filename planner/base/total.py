@@ -1,4 +1,5 @@
-"""Tables that have a row for each member of something closed: what is forgotten fails where the table is made, at import.
+"""Tables that have a row for each member of something closed: what is forgotten fails where the table is
+made, at import.
 
 Statement = A | B | C          ROWS = total("rights", members(Statement), {A: …, B: …})      TypeError: rights: no row for C
 """

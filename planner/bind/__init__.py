@@ -83,8 +83,9 @@ def bind_statement(
     ``text`` is the statement's own text (spans count in the whole text it was parsed from). ``search_path``:
     existing schemas in order. ``param_types``: declared types of ``$1`` ..., 0 or missing = to be deduced.
 
-    ``variable_params`` False: only parameters that were declared exist (42P02 for others). ``steps``: transition tables.
-    ``security``: for whom it is to run; without it no table with row-level security may be in what runs.
+    ``variable_params`` False: only parameters that were declared exist (42P02 for others). ``steps``:
+    transition tables. ``security``: for whom it is to run; without it no table with row-level security may be
+    in what runs.
 
     Raises SqlError with PostgreSQL's SQLSTATE, wording, hint and position; 54001 for nesting that is too
     deep; 42P18 when a parameter's type stays open.
@@ -191,7 +192,9 @@ def _with(bound: Any, runs: Runs, change: Callable[[Any], Any]) -> st.Statement:
 
 
 def _prepared(context: BindContext, bound: st.Statement) -> st.Statement:
-    """Return what is about to run without COLLATE, with the bodies of users' functions, and as row-level security lets it."""
+    """Return what is about to run without COLLATE, with the bodies of users' functions, and as row-level
+    security lets it.
+    """
     if COLLATIONS in context.flags:
         bound = _run_as(bound, lambda node: settled(node, context.catalog, context.search_path))
     if "function" in context.flags:
@@ -225,7 +228,8 @@ def _called_unfolded(context: BindContext, bound: st.Statement) -> set[int]:
 def _with_restricted(made: st.BoundStatement, guarded: frozenset[int]) -> st.BoundStatement:
     """Return a statement that says which built-in functions, of those that not everybody may call, it is about to call.
 
-    These are asked for in what is left once it is folded: nobody asks who calls a strict function with NULL, as in PostgreSQL.
+    These are asked for in what is left once it is folded: nobody asks who calls a strict function with NULL,
+    as in PostgreSQL.
     """
     statement: Any = made.statement
     found = set(made.functions)

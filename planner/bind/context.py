@@ -34,7 +34,9 @@ MAX_VIEW_DEPTH = 64
 
 @dataclass(frozen=True, slots=True)
 class WithStep:
-    """A part of a statement whose WITH changes data, or a transition table, as names find it; ``columns`` None: it returns no rows."""
+    """A part of a statement whose WITH changes data, or a transition table, as names find it; ``columns``
+    None: it returns no rows.
+    """
 
     number: int
     columns: tuple[OutputColumn, ...] | None
@@ -56,7 +58,8 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class RowSecurity:
-    """Whose row-level security counts: the current user's. ``enforced``: the setting row_security; ``catalog``: who is who.
+    """Whose row-level security counts: the current user's. ``enforced``: the setting row_security;
+    ``catalog``: who is who.
 
     ``closed``: the schemas in which the user may not look anything up (no USAGE). ``version``: that of ``catalog``.
     """
@@ -93,19 +96,20 @@ class NamedValues(Protocol):
 class BindContext:
     """Shared state of one bind.
 
-    ``search_path``: existing schemas in order; pg_catalog is first unless listed. ``env`` carries codec settings,
-    parameter types and folded settings. ``reads``: oids of base and virtual relations; ``versions``: every
-    relation looked at (views included) with its version; ``uses_virtual``: some range is a virtual relation;
-    ``volatile``: a volatile function is called; ``database``: the current database's name, for
-    three-part names. ``steps``: what names mean that are no tables but parts of the statement (``planner.bind.change.with_items``), or a
-    trigger's transition tables;
-    ``future_steps``: those of parts that come later. ``arguments``: of the function whose body is bound. ``functions``: oids of
-    users' functions that the statement runs; ``running``: those whose bodies are being bound as statements of their own.
-    ``keeps``: what is bound is kept with a table or domain (``planner.bind.stored.runnable``). ``variables``: of the PL/pgSQL function whose
-    statement is bound. ``security``: for whom it is to run; ``closed``: schemas whose names
-    that user may not write, while a text of theirs is bound. ``defines``: it is only looked at. ``keys``: primary keys that
-    grouped queries rely on, by the depth of views that they are at and the oid of their constraint. ``changing``: by identity, the items of WITH that
-    may change data, of a statement that is kept to be printed; ``around``: the scope that such an item is in.
+    ``search_path``: existing schemas in order; pg_catalog is first unless listed. ``env`` carries codec
+    settings, parameter types and folded settings. ``reads``: oids of base and virtual relations;
+    ``versions``: every relation looked at (views included) with its version; ``uses_virtual``: some range is
+    a virtual relation; ``volatile``: a volatile function is called; ``database``: the current database's
+    name, for three-part names. ``steps``: what names mean that are no tables but parts of the statement
+    (``planner.bind.change.with_items``), or a trigger's transition tables; ``future_steps``: those of parts
+    that come later. ``arguments``: of the function whose body is bound. ``functions``: oids of users'
+    functions that the statement runs; ``running``: those whose bodies are being bound as statements of their
+    own. ``keeps``: what is bound is kept with a table or domain (``planner.bind.stored.runnable``).
+    ``variables``: of the PL/pgSQL function whose statement is bound. ``security``: for whom it is to run;
+    ``closed``: schemas whose names that user may not write, while a text of theirs is bound. ``defines``: it
+    is only looked at. ``keys``: primary keys that grouped queries rely on, by the depth of views that they
+    are at and the oid of their constraint. ``changing``: by identity, the items of WITH that may change data,
+    of a statement that is kept to be printed; ``around``: the scope that such an item is in.
     """
 
     catalog: Catalog
@@ -239,7 +243,9 @@ class BindContext:
             raise SqlError("3F000", f'schema "{schema}" does not exist')
 
     def own_schema(self, schema: str) -> str:
-        """Return what ``pg_temp`` stands for: the session's own schema, which is in its path once it exists; others as they are."""
+        """Return what ``pg_temp`` stands for: the session's own schema, which is in its path once it exists;
+        others as they are.
+        """
         if schema == "pg_temp":
             return next((s for s in self.search_path if s.startswith("pg_temp_")), schema)
         return schema
@@ -247,7 +253,9 @@ class BindContext:
     # --- relations ------------------------------------------------------------------------------
 
     def find_relation(self, schema: str, name: str) -> RelationDef | None:
-        """Return the relation a name means (``schema`` "" searches the path), and note its version. Raises SqlError 42501."""
+        """Return the relation a name means (``schema`` "" searches the path), and note its version. Raises
+        SqlError 42501.
+        """
         self.check_open(schema)
         return self.holder(schema, name)
 
@@ -297,9 +305,11 @@ class BindContext:
     def relation(
         self, schema: str, name: str, span: Span | None = None, *, catalog: str = "", read: bool = False
     ) -> RelationDef:
-        """Return the relation a name means. Raises 42P01, 42501, 0A000 for another database's; 3F000 where it is not ``read``.
+        """Return the relation a name means. Raises 42P01, 42501, 0A000 for another database's; 3F000 where it
+        is not ``read``.
 
-        ``read``: in a query or a change of rows, where PostgreSQL does not tell a schema that is missing from a relation that is.
+        ``read``: in a query or a change of rows, where PostgreSQL does not tell a schema that is missing from
+        a relation that is.
         """
         if catalog and self.database and catalog != self.database:
             raise SqlError(
@@ -332,8 +342,9 @@ def make_context(
 ) -> BindContext:
     """Make the context of one bind; ``param_types`` are the client's (0 = not declared).
 
-    ``stored``: of a text in the catalog. What its literals name is looked up when it is evaluated, on the session's path. Such a text, and
-    a statement that ``drops``, may name what cannot be read: it is fenced off with that, or goes with it.
+    ``stored``: of a text in the catalog. What its literals name is looked up when it is evaluated, on the
+    session's path. Such a text, and a statement that ``drops``, may name what cannot be read: it is fenced
+    off with that, or goes with it.
     """
     if not (stored or drops):
         catalog = guarded(catalog)

@@ -1,8 +1,10 @@
-"""Where binding comes back to itself: a query within an expression or a FROM item, a statement within WITH or the body of a function.
+"""Where binding comes back to itself: a query within an expression or a FROM item, a statement within WITH or
+the body of a function.
 
     expression ──QUERY──► query ──STATEMENT──► statements of all kinds, which bind expressions
 
-Who binds the inner one stands above who meets it, so it is asked for here; ``planner.bind.supplied`` and ``planner.bind`` say who answers.
+Who binds the inner one stands above who meets it, so it is asked for here; ``planner.bind.supplied`` and
+``planner.bind`` say who answers.
 """
 
 from __future__ import annotations

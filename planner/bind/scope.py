@@ -85,14 +85,15 @@ class Item:
     """A namespace entry: a range, or a join over ranges.
 
     ``range`` is its index in ``Scope.ranges`` (-1 for joins, whose ``exprs`` hold the column expressions).
-    ``by_table``/``by_column``: visible as ``name.x`` / as bare ``x``. ``lateral_only``: visible to LATERAL items
-    alone, while FROM is still being read; ``lateral_ok``: and legally so. ``scalar``: one function that returns no
-    row type, so its name means its only column; ``row``: the composite type that its rows are of, where no relation says, and
-    ``domain`` the domain over that which they are declared as, 0 for none.
-    ``join``: the number of a join, ``marks`` those of its columns that are named by their place in a join (``planner.base.errors.JoinSpan``).
-    ``named``, of a view that is written through: is told the numbers of the columns that the statement names. ``unlisted``: columns
-    that have names, but that ``*`` does not stand for: those that SEARCH and CYCLE add, in the recursive term itself.
-    ``stored``: its rows are stored ones, which have system columns; those that ``excluded`` stands for are none yet.
+    ``by_table``/``by_column``: visible as ``name.x`` / as bare ``x``. ``lateral_only``: visible to LATERAL
+    items alone, while FROM is still being read; ``lateral_ok``: and legally so. ``scalar``: one function that
+    returns no row type, so its name means its only column; ``row``: the composite type that its rows are of,
+    where no relation says, and ``domain`` the domain over that which they are declared as, 0 for none.
+    ``join``: the number of a join, ``marks`` those of its columns that are named by their place in a join
+    (``planner.base.errors.JoinSpan``). ``named``, of a view that is written through: is told the numbers of
+    the columns that the statement names. ``unlisted``: columns that have names, but that ``*`` does not stand
+    for: those that SEARCH and CYCLE add, in the recursive term itself. ``stored``: its rows are stored ones,
+    which have system columns; those that ``excluded`` stands for are none yet.
     """
 
     name: str
@@ -153,8 +154,8 @@ class Item:
 class CteEntry:
     """A WITH item a name may mean. ``recursive`` while its own recursive term is being bound.
 
-    ``hashable`` False: a recursive UNION whose rows cannot be told apart, which is refused where it is read. ``unlisted``: as in Item. ``returns`` False: it
-    changes data and has no rows.
+    ``hashable`` False: a recursive UNION whose rows cannot be told apart, which is refused where it is read.
+    ``unlisted``: as in Item. ``returns`` False: it changes data and has no rows.
     """
 
     name: str
@@ -354,7 +355,8 @@ class Scope:
         return self._system_column(item, name, scope, level, span)
 
     def whole_row(self, level: int, scope: Scope, item: Item, span: Span | None) -> Expr:
-        """Return an entry as one value: Var of attnum 0, of a table's or view's type; for joins a RowExpr of its columns.
+        """Return an entry as one value: Var of attnum 0, of a table's or view's type; for joins a RowExpr of
+        its columns.
 
         A function that returns a scalar stands for that scalar, as in ``SELECT e FROM jsonb_array_elements(...) e``.
         """

@@ -3,9 +3,9 @@
     bob=ar*/alice      alice let bob INSERT (a) and SELECT (r), and grant SELECT on
     =r/alice           alice let everybody SELECT
 
-What a role may do comes from items for it, for everybody (grantee 0), and for roles whose rights it inherits as their
-member. An object without a list has its kind's default one. All of it is values and pure functions; where lists are kept
-is the catalog's business (``planner.catalog.AclDef``).
+What a role may do comes from items for it, for everybody (grantee 0), and for roles whose rights it inherits
+as their member. An object without a list has its kind's default one. All of it is values and pure functions;
+where lists are kept is the catalog's business (``planner.catalog.AclDef``).
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ def inherited(role: RoleDef, role_of: RoleOf) -> frozenset[int]:
 
 
 def nearest(role: RoleDef, role_of: RoleOf) -> tuple[int, ...]:
-    """Return what ``inherited`` does, the nearest first: the role, what it is a member of, by oid, then what these are members of."""
+    """Return what ``inherited`` does, the nearest first: the role, what it is a member of, by oid, then what
+    these are members of.
+    """
     found = [role]
     for member in found:
         above = sorted(member.member_of, key=lambda m: m.role) if member.inherit else ()
@@ -129,7 +131,9 @@ def _closure(role: RoleDef, role_of: RoleOf, *, inheriting: bool) -> frozenset[i
 
 
 def may_admit(role: RoleDef, to: int, role_of: RoleOf) -> bool:
-    """Whether a role may make others members of the role ``to``: it, or what it is a member of, has the admin option."""
+    """Whether a role may make others members of the role ``to``: it, or what it is a member of, has the admin
+    option.
+    """
     if role.superuser:
         return True
     for oid in memberships(role, role_of):
@@ -161,7 +165,9 @@ def grantable(items: Iterable[AclItem], roles: frozenset[int], owner: int, kind:
 def best_grantor(
     items: Sequence[AclItem], roles: Sequence[int], owner: int, kind: str, wanted: str
 ) -> tuple[int, str]:
-    """Return as whom a role grants that has the rights of ``roles``, itself the first of them: the first that may grant all or most of ``wanted``; and what that may."""
+    """Return as whom a role grants that has the rights of ``roles``, itself the first of them: the first that
+    may grant all or most of ``wanted``; and what that may.
+    """
     best, options = roles[0], ""
     for candidate in roles:
         may = ALL[kind] if candidate == owner else grantable(items, frozenset((candidate,)), owner, kind)
@@ -214,7 +220,9 @@ def _refuse_circle(
     letters: str,
     role_of: RoleOf,
 ) -> None:
-    """Options may not come back to who they are from, or both could keep each other's: a grantor has to have its own without the grantee's."""
+    """Options may not come back to who they are from, or both could keep each other's: a grantor has to have
+    its own without the grantee's.
+    """
     left = tuple(items)
     while (theirs := next((i for i in left if i.grantee == grantee and i.grantable), None)) is not None:
         left = revoke(
@@ -238,8 +246,8 @@ def revoke(
 ) -> tuple[AclItem, ...]:
     """Return a list without what a grantor has granted.
 
-    What the grantee has granted on goes with its option: with ``cascade``, else SqlError 2BP01. It stays where the grantee
-    has the option still: of another grantor, of a role it inherits from, or as the owner.
+    What the grantee has granted on goes with its option: with ``cascade``, else SqlError 2BP01. It stays
+    where the grantee has the option still: of another grantor, of a role it inherits from, or as the owner.
     """
     result: list[AclItem] = []
     lost = ""

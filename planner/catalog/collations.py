@@ -16,7 +16,9 @@ PG_COLLATION: Final = 3456
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollationDef:
-    """A collation. ``encoding``: the number of the one that it is for, -1 for any; ``collate``, ``ctype``: its locales, as they were given; ``version``: likewise, None for none."""
+    """A collation. ``encoding``: the number of the one that it is for, -1 for any; ``collate``, ``ctype``:
+    its locales, as they were given; ``version``: likewise, None for none.
+    """
 
     oid: int
     schema_oid: int

@@ -2,7 +2,8 @@
 
     conversion c    LATIN1 ──iso8859_1_to_utf8──> UTF8
 
-They name PostgreSQL's own functions, each for the encodings that it is for, so what a text is converted to is the same with them as without.
+They name PostgreSQL's own functions, each for the encodings that it is for, so what a text is converted to is
+the same with them as without.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ PG_CONVERSION: Final = 2607
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionDef:
-    """A conversion. ``source``, ``target``: numbers of encodings; ``function``: by oid; ``default``: the one that is taken in its schema."""
+    """A conversion. ``source``, ``target``: numbers of encodings; ``function``: by oid; ``default``: the one
+    that is taken in its schema.
+    """
 
     oid: int
     schema_oid: int

@@ -1,9 +1,10 @@
 """The extensions that there are, and what is said of them (CREATE EXTENSION, manual 38.17).
 
-An extension here is a list of functions of the catalog, each of which stands for a built-in one (``planner.facts.ExtensionFact``,
-``planner.functions.extension_*``), and of types, which are known to planner and codecs whether the extension is there or not; so are the
-types' operators and casts. pg_trgm's operators are calls of its functions (``planner.bind.define.extension_operators``); operator classes are in ``planner.indexing.opclass_extensions``.
-unaccent brings a text search template and a dictionary, lo a domain.
+An extension here is a list of functions of the catalog, each of which stands for a built-in one
+(``planner.facts.ExtensionFact``, ``planner.functions.extension_*``), and of types, which are known to planner
+and codecs whether the extension is there or not; so are the types' operators and casts. pg_trgm's operators
+are calls of its functions (``planner.bind.define.extension_operators``); operator classes are in
+``planner.indexing.opclass_extensions``. unaccent brings a text search template and a dictionary, lo a domain.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ DICTIONARIES: Final[Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]] = {
 """Name and options of the text search dictionary that an extension makes of its template."""
 
 DOMAINS: Final[Mapping[str, tuple[str, int, str]]] = {"lo": ("lo", OID, "lo_oid")}
-"""Name of the domain that an extension makes, what it is over, and the function in SQL that returns that of its values."""
+"""Name of the domain that an extension makes, what it is over, and the function in SQL that returns that of
+its values."""
 
 PLPGSQL: Final = ExtensionDef(oid=13559, name="plpgsql", schema_oid=PG_CATALOG_OID, version="1.0")
 """The one that every database has from its beginning; it has no functions that users call."""

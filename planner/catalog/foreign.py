@@ -63,7 +63,9 @@ class ServerDef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MappingDef:
-    """As whom ``owner``, the role that a mapping is for and that owns it, logs in at ``server``; PUBLIC_MAPPING: who has none of its own."""
+    """As whom ``owner``, the role that a mapping is for and that owns it, logs in at ``server``;
+    PUBLIC_MAPPING: who has none of its own.
+    """
 
     oid: int
     owner: int

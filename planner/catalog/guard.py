@@ -26,14 +26,17 @@ from planner.catalog.statistics import StatisticsDef
 
 
 def guarded(catalog: Any) -> Any:
-    """Return the catalog that statements are bound against, those in bodies of functions, too: ``catalog``, or with a guard where it needs one."""
+    """Return the catalog that statements are bound against, those in bodies of functions, too: ``catalog``,
+    or with a guard where it needs one.
+    """
     return Guarded(catalog) if catalog.fenced and not isinstance(catalog, Guarded) else catalog
 
 
 class Guarded:
     """A catalog (``planner.catalog.SystemCatalog``) whose look-ups raise XX001 where what is found cannot be read.
 
-    Schemas and extensions are found all the same, as every statement asks for those of its path: what is in one is fenced, too.
+    Schemas and extensions are found all the same, as every statement asks for those of its path: what is in
+    one is fenced, too.
     """
 
     def __init__(self, catalog: Any) -> None:

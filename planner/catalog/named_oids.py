@@ -39,14 +39,18 @@ def used_oids(text: str | None) -> set[int]:
 
 
 def named_oids(text: str | None) -> set[int]:
-    """Return the oids of users' types, functions, text search objects, collations and schemas that a stored text names."""
+    """Return the oids of users' types, functions, text search objects, collations and schemas that a stored
+    text names.
+    """
     if text is None or ('"#' not in text and text.count("::reg") == text.count("::regclass")):
         return set()
     return _named(text, constants=True)
 
 
 def array_elements(text: str | None) -> tuple[set[int], set[int]]:
-    """Return of which users' types a stored text names the array types, and which types it names themselves; not those of whole rows, ``t.*::…``."""
+    """Return of which users' types a stored text names the array types, and which types it names themselves;
+    not those of whole rows, ``t.*::…``.
+    """
     found: tuple[set[int], set[int]] = (set(), set())
     text = text or ""
     for token in _TOKEN.finditer(text):
@@ -56,7 +60,9 @@ def array_elements(text: str | None) -> tuple[set[int], set[int]]:
 
 
 def needed_oids(text: str | None) -> set[int]:
-    """Return those that a text cannot be read without: constants that are numbers are no more than that to who reads it."""
+    """Return those that a text cannot be read without: constants that are numbers are no more than that to
+    who reads it.
+    """
     return set() if text is None or '"#' not in text else _named(text, constants=False)
 
 

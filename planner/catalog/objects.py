@@ -1,4 +1,6 @@
-"""What is neither relation nor type: extensions, timelines, databases, settings to begin with, sources, schemas, roles, privileges."""
+"""What is neither relation nor type: extensions, timelines, databases, settings to begin with, sources,
+schemas, roles, privileges.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,8 @@ class DefaultsDef:
 class SourceDef:
     """A source (CREATE SOURCE): what is read from elsewhere, and the tables it goes to.
 
-    ``options``: checked, as written; ``tables``: oids, in the order in which the source knows them; ``tables_from``: what
-    each of them is called there (only of sources that read tables).
+    ``options``: checked, as written; ``tables``: oids, in the order in which the source knows them;
+    ``tables_from``: what each of them is called there (only of sources that read tables).
     """
 
     oid: int

@@ -1,10 +1,11 @@
-"""Operator families and classes that users make (manual 38.16): rows of pg_opfamily with their members, and of pg_opclass.
+"""Operator families and classes that users make (manual 38.16): rows of pg_opfamily with their members, and
+of pg_opclass.
 
     family f USING hash     operator 1 = (integer, integer)      function 2 f(integer, bigint)
     class c                 for integer, of family f: a part of the members is its own
 
-They name operators and functions that are there. An index is ordered by PostgreSQL's own classes alone (``planner.indexing.opclass``); a class of
-one's own divides a table by hash.
+They name operators and functions that are there. An index is ordered by PostgreSQL's own classes alone
+(``planner.indexing.opclass``); a class of one's own divides a table by hash.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ OPCLASS_WORDS: Final = {PG_OPCLASS: "operator class", PG_OPFAMILY: "operator fam
 class FamilyMember:
     """An operator or a support function of a family: a row of pg_amop or pg_amproc.
 
-    ``number``: its strategy, or which function it is; ``left``, ``right``: the types that it is for. ``of_class``: the class that it
-    goes with, 0: the family alone, which can be without it. ``sort_family``: of an operator that orders, by which its result is.
+    ``number``: its strategy, or which function it is; ``left``, ``right``: the types that it is for.
+    ``of_class``: the class that it goes with, 0: the family alone, which can be without it. ``sort_family``:
+    of an operator that orders, by which its result is.
     """
 
     oid: int

@@ -19,8 +19,9 @@ EVERYBODY: Final = 0
 class PolicyDef:
     """A policy of a table, as pg_policy has it; it is kept with its table (``RelationDef.policies``).
 
-    ``roles``: whom it is about, by oid, in the order written; EVERYBODY alone for PUBLIC. ``using_sql``, ``check_sql``: the canonical
-    texts of USING and WITH CHECK over the table's columns, "" for none. ``depends_on``: the relations that their sub-selects name.
+    ``roles``: whom it is about, by oid, in the order written; EVERYBODY alone for PUBLIC. ``using_sql``,
+    ``check_sql``: the canonical texts of USING and WITH CHECK over the table's columns, "" for none.
+    ``depends_on``: the relations that their sub-selects name.
     """
 
     oid: int

@@ -70,7 +70,9 @@ class Catalog(Protocol):
 
     @property
     def guarded_functions(self) -> frozenset[int]:
-        """The built-in functions whose callers are asked for EXECUTE: those that not everybody may call from the start, and those with a list of their own."""
+        """The built-in functions whose callers are asked for EXECUTE: those that not everybody may call from
+        the start, and those with a list of their own.
+        """
 
     def functions_in(self, schema: str) -> Iterable[FunctionDef]:
         """Yield the users' functions of a schema, oldest first."""
@@ -91,7 +93,9 @@ class Catalog(Protocol):
         """Return the extended statistics of that name in a schema, with their table."""
 
     def foreign_named(self, class_oid: int, name: Name) -> ForeignDef | None:
-        """Return the wrapper or server of that name, or the user mapping for a role at a server, of the catalog ``class_oid``."""
+        """Return the wrapper or server of that name, or the user mapping for a role at a server, of the
+        catalog ``class_oid``.
+        """
 
     def collation_named(self, schema: str, name: str) -> CollationDef | None:
         """Return the users' collation ``schema.name``."""
@@ -165,7 +169,9 @@ class SystemCatalog(Catalog, Protocol):
         """Return the relation whose row type has this oid; True with it for the array type over that."""
 
     def acl(self, class_oid: int, object_oid: int, sub_id: int = 0) -> tuple[AclItem, ...] | None:
-        """Return the access control list of an object of the catalog ``class_oid``, None where it is the default one."""
+        """Return the access control list of an object of the catalog ``class_oid``, None where it is the
+        default one.
+        """
 
     def lost_columns(self, relation: int) -> frozenset[int]:
         """Return the columns of a relation that are there in this catalog, but have been dropped by now."""
@@ -178,7 +184,9 @@ class SystemCatalog(Catalog, Protocol):
 
 
 def row_type_named(catalog: Catalog, schema: str, name: str) -> tuple[RelationDef, int] | None:
-    """Return the relation whose rows' type, or the array type over it, is called ``schema.name``, and the oid of that type."""
+    """Return the relation whose rows' type, or the array type over it, is called ``schema.name``, and the oid
+    of that type.
+    """
     relation = catalog.relation(schema, name)
     if relation is not None and relation.kind in ROW_TYPED:
         return relation, relation.row_type

@@ -3,8 +3,8 @@
     RELATION_KINDS["f"].word          "foreign table"        what errors, notices and DROP say
     relation.kind in ROW_TYPED        whether its rows are of a type that is called as it is
 
-One row says all of a kind, so that a new kind is asked about everything, where it is made: the table is total at import. Who wants to know what
-a kind can do asks the set of that property, never for letters.
+One row says all of a kind, so that a new kind is asked about everything, where it is made: the table is total
+at import. Who wants to know what a kind can do asks the set of that property, never for letters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ RelationKind: TypeAlias = Literal["r", "p", "f", "v", "m", "c", "i", "S"]
 class KindFacts:
     """What one kind of relations is.
 
-    ``word``, ``plural``: what messages call it, with its ``article``. All others are what PostgreSQL lets it have or be:
+    ``word``, ``plural``: what messages call it, with its ``article``. All others are what PostgreSQL lets it
+    have or be:
 
     ``storage``          rows in a shard (a partitioned table has a shard without rows, to be locked)
     ``row_type``         a type of its rows, which is called as it is

@@ -23,12 +23,15 @@ DEFAULT_TIMELINE = "epoch_ms"
 class ColumnDef:
     """A column. ``default_sql`` is the canonical text of its default (bound anew where used).
 
-    ``attnum`` is its id, from 1, never changed or used again: rows have its value at ``attnum - 1``, parts as ``c<attnum>``. What SQL calls
-    its attribute number is ``RelationDef.number``, the same where no index keeps columns. ``type`` is plain (``planner.types.domains``); ``domain`` is the oid of the domain, or array of domains, that it was declared
-    as, 0 for none. ``dims``: how many pairs of brackets its type was written with, 0 for what a query or another table gave it, -1 where that
-    was not kept (catalogs of before). ``storage`` (p, e, m, x; "" for its type's), ``compression`` (p, l, "" for none), ``statistics`` (-1: by
-    default), ``options`` and ``foreign_options`` (of a foreign table's) are kept for who asks, and change nothing. ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps, or
-    kept, for itself; nobody sees it, and it has no attribute number.
+    ``attnum`` is its id, from 1, never changed or used again: rows have its value at ``attnum - 1``, parts as
+    ``c<attnum>``. What SQL calls its attribute number is ``RelationDef.number``, the same where no index
+    keeps columns. ``type`` is plain (``planner.types.domains``); ``domain`` is the oid of the domain, or
+    array of domains, that it was declared as, 0 for none. ``dims``: how many pairs of brackets its type was
+    written with, 0 for what a query or another table gave it, -1 where that was not kept (catalogs of
+    before). ``storage`` (p, e, m, x; "" for its type's), ``compression`` (p, l, "" for none), ``statistics``
+    (-1: by default), ``options`` and ``foreign_options`` (of a foreign table's) are kept for who asks, and
+    change nothing. ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that
+    an index keeps, or kept, for itself; nobody sees it, and it has no attribute number.
     """
 
     attnum: int
@@ -61,14 +64,16 @@ class ColumnDef:
 class IndexDef:
     """An index; ``attnums`` are its key columns. ``descending``/``nulls_first`` are per key column.
 
-    Of an expression or partial index some of those are hidden columns, which hold what an expression gives, and of a
-    partial index's first key NULL where its condition does not hold. Where NULLs are equal that does not tell which rows are in it: ``guard`` is
-    a further hidden column that does, true or NULL (0: there is none), and ``kept`` all that its keys are stored with. ``written``: per key the column that was written, 0
-    for an expression; ``expressions``: their canonical texts, "" for columns; ``where_sql``: that of the condition;
-    ``key_names``: what pg_attribute calls the keys. All but ``where_sql`` are empty for plain indexes. ``opclasses``: the
-    operator class of each key, "" for the default one; empty where all are. ``collations``: likewise the oid of each key's
-    collation, 0 for the one that its column or type has. ``options``: WITH (...) as written, ``statistics``: of each key (-1: by default), empty
-    where none was set, ``clustered``, ``replica_identity``: all without effect.
+    Of an expression or partial index some of those are hidden columns, which hold what an expression gives,
+    and of a partial index's first key NULL where its condition does not hold. Where NULLs are equal that does
+    not tell which rows are in it: ``guard`` is a further hidden column that does, true or NULL (0: there is
+    none), and ``kept`` all that its keys are stored with. ``written``: per key the column that was written, 0
+    for an expression; ``expressions``: their canonical texts, "" for columns; ``where_sql``: that of the
+    condition; ``key_names``: what pg_attribute calls the keys. All but ``where_sql`` are empty for plain
+    indexes. ``opclasses``: the operator class of each key, "" for the default one; empty where all are.
+    ``collations``: likewise the oid of each key's collation, 0 for the one that its column or type has.
+    ``options``: WITH (...) as written, ``statistics``: of each key (-1: by default), empty where none was
+    set, ``clustered``, ``replica_identity``: all without effect.
     """
 
     oid: int
@@ -145,10 +150,11 @@ class ForeignKeyDef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintDef:
-    """A constraint: kind p, u, c (check), f (foreign key), x (exclusion) or t (constraint trigger); ``check_sql`` is the canonical expression, or WHERE.
+    """A constraint: kind p, u, c (check), f (foreign key), x (exclusion) or t (constraint trigger);
+    ``check_sql`` is the canonical expression, or WHERE.
 
-    ``index_oid`` is the index of a key or exclusion constraint, and of a foreign key the one of the key it refers to. ``operators``:
-    those of an exclusion constraint, by oid, one for each column.
+    ``index_oid`` is the index of a key or exclusion constraint, and of a foreign key the one of the key it
+    refers to. ``operators``: those of an exclusion constraint, by oid, one for each column.
     """
 
     oid: int
@@ -172,9 +178,9 @@ class ConstraintDef:
 class SequenceDef:
     """What a sequence counts (pg_sequence); how far it is belongs to the server, not to the catalog.
 
-    ``type_oid``: int2, int4 or int8. ``generation`` is new with every RESTART, whose counting begins at ``restart``
-    (None: at ``start``). ``owner_table``, ``owner_attnum``: the column it goes with, 0 = none; ``internal``: that column
-    is an identity column and has made it.
+    ``type_oid``: int2, int4 or int8. ``generation`` is new with every RESTART, whose counting begins at
+    ``restart`` (None: at ``start``). ``owner_table``, ``owner_attnum``: the column it goes with, 0 = none;
+    ``internal``: that column is an identity column and has made it.
     """
 
     type_oid: int
@@ -200,9 +206,10 @@ class SequenceDef:
 class PartitionKey:
     """What the rows of a partitioned table are divided by: r(ange), l(ist) or h(ash).
 
-    Per key the column, 0 for an expression, whose canonical text is in ``expressions`` ("" for columns); its type, and its collation
-    as pg_partitioned_table has it. ``opclasses``: of each the operator class, "" for the type's default one; empty where all are.
-    ``own_classes``: of each the oid of the users' class that it is hashed by, 0 for none; empty where there are none.
+    Per key the column, 0 for an expression, whose canonical text is in ``expressions`` ("" for columns); its
+    type, and its collation as pg_partitioned_table has it. ``opclasses``: of each the operator class, "" for
+    the type's default one; empty where all are. ``own_classes``: of each the oid of the users' class that it
+    is hashed by, 0 for none; empty where there are none.
     """
 
     strategy: Literal["r", "l", "h"]
@@ -218,8 +225,8 @@ class PartitionKey:
 class PartitionBound:
     """Which rows a partition has: r(ange), l(ist), h(ash) or d(efault).
 
-    Values are canonical texts, None is NULL. Of a range ``infinite`` and ``upper_infinite`` say of each place whether it is a
-    value (0), MINVALUE (-1) or MAXVALUE (1); where it is none its text is "".
+    Values are canonical texts, None is NULL. Of a range ``infinite`` and ``upper_infinite`` say of each place
+    whether it is a value (0), MINVALUE (-1) or MAXVALUE (1); where it is none its text is "".
     """
 
     strategy: Literal["r", "l", "h", "d"]
@@ -233,17 +240,20 @@ class PartitionBound:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class RelationDef:
-    """A table ('r'), partitioned table ('p', whose rows are in its partitions), foreign table ('f', whose rows would be a wrapper's to get), view ('v'), materialized view ('m'), sequence ('S'), or virtual catalog relation ('r'/'v' with ``virtual``).
+    """A table ('r'), partitioned table ('p', whose rows are in its partitions), foreign table ('f', whose
+    rows would be a wrapper's to get), view ('v'), materialized view ('m'), sequence ('S'), or virtual catalog
+    relation ('r'/'v' with ``virtual``).
 
     A composite type is one ('c') as far as names of relations and its attributes go; it is stored as a ``TypeDef``.
 
-    ``columns`` includes dropped ones, in attnum order, ``triggers`` and ``policies`` are ordered by name, ``statistics`` (extended ones) by oid. ``row_security``:
-    the policies count, ``force_row_security``: for its owner, too (``planner.row_security``). ``keys_off``: changes of its rows
-    neither ask nor act on foreign keys (DISABLE TRIGGER ALL). ``version`` changes with every DDL on it.
-    ``unbuilt``: the indexes that CONCURRENTLY has left behind where it failed. They have a name and a definition, but are not kept, serve no
-    query and keep no row out; their hidden columns are there as dropped ones, with their types and expressions.
-    ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path. ``populated`` False: a
-    materialized view that must be refreshed before it can be read.
+    ``columns`` includes dropped ones, in attnum order, ``triggers`` and ``policies`` are ordered by name,
+    ``statistics`` (extended ones) by oid. ``row_security``: the policies count, ``force_row_security``: for
+    its owner, too (``planner.row_security``). ``keys_off``: changes of its rows neither ask nor act on
+    foreign keys (DISABLE TRIGGER ALL). ``version`` changes with every DDL on it. ``unbuilt``: the indexes
+    that CONCURRENTLY has left behind where it failed. They have a name and a definition, but are not kept,
+    serve no query and keep no row out; their hidden columns are there as dropped ones, with their types and
+    expressions. ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path.
+    ``populated`` False: a materialized view that must be refreshed before it can be read.
     """
 
     oid: int
@@ -263,7 +273,8 @@ class RelationDef:
     keys_off: bool = False
     version: int = 0
     virtual: bool = False
-    # of a catalog relation: the oids of the type of its rows and of the array type over that; other relations' follow their own
+    # of a catalog relation: the oids of the type of its rows and of the array type over that; other
+    # relations' follow their own
     row_oids: tuple[int, int] = (0, 0)
     view_sql: str = ""
     view_path: tuple[str, ...] = ()
@@ -327,7 +338,9 @@ class RelationDef:
 
     @property
     def numbers(self) -> Mapping[int, int]:
-        """SQL's attribute numbers by ``attnum``, dropped columns included, hidden ones not: without gaps, and never others."""
+        """SQL's attribute numbers by ``attnum``, dropped columns included, hidden ones not: without gaps, and
+        never others.
+        """
         shown = [column.attnum for column in self.columns if not column.hidden]
         return dict(zip(shown, range(1, len(shown) + 1), strict=True))
 
@@ -371,7 +384,9 @@ class RelationDef:
         return tuple([c for c in self.constraints if c.kind == "x"])
 
     def predicate_of(self, index: IndexDef) -> str:
-        """The condition of the rows of an index as pg_index has it: a partial index's own, an exclusion constraint's of the index it made."""
+        """The condition of the rows of an index as pg_index has it: a partial index's own, an exclusion
+        constraint's of the index it made.
+        """
         made = next((c for c in self.exclusions if c.index_oid == index.oid), None)
         return index.where_sql if made is None else made.check_sql
 
@@ -382,11 +397,15 @@ class RelationDef:
 
     @property
     def checks_late(self) -> bool:
-        """Whether a statement's rows are looked at once more when all of them are stored: see ``engine.changes.constraints.effects``."""
+        """Whether a statement's rows are looked at once more when all of them are stored: see
+        ``engine.changes.constraints.effects``.
+        """
         return any(i.deferrable for i in self.indexes) or any(c.kind == "x" for c in self.constraints)
 
     def has_instead(self, letter: str) -> bool:
-        """Tell whether INSTEAD OF triggers say what a kind of change (``TriggerEventKind``) of a view's rows means, on or off."""
+        """Tell whether INSTEAD OF triggers say what a kind of change (``TriggerEventKind``) of a view's rows
+        means, on or off.
+        """
         return any(t.timing == "i" and letter in t.events for t in self.triggers)
 
     def column(self, attnum: int) -> ColumnDef:

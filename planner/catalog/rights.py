@@ -165,7 +165,8 @@ def database_owner(catalog: SystemCatalog, database: int) -> int:
     return SUPERUSER if found is None else found.owner
 
 
-# EXECUTE on built-in functions cannot be granted here, so who may touch the server's files may do so by these: lo_import, lo_export, pg_read_file and its kin.
+# EXECUTE on built-in functions cannot be granted here, so who may touch the server's files may do so by
+# these: lo_import, lo_export, pg_read_file and its kin.
 _OF_FILES = {764: READ_SERVER_FILES, 767: READ_SERVER_FILES, 765: WRITE_SERVER_FILES} | dict.fromkeys(
     (2623, 2624, 3293, 3295, 3307, 3826, 3827, 3828), READ_SERVER_FILES
 )
@@ -173,7 +174,9 @@ _OF_FILES = {764: READ_SERVER_FILES, 767: READ_SERVER_FILES, 765: WRITE_SERVER_F
 
 @cache
 def restricted_functions() -> Mapping[int, tuple[AclItem, ...]]:
-    """Return the lists of the built-in functions that not everybody may call, by oid, as they are until they are changed: those of a fresh PostgreSQL, and for files."""
+    """Return the lists of the built-in functions that not everybody may call, by oid, as they are until they
+    are changed: those of a fresh PostgreSQL, and for files.
+    """
     found: dict[int, tuple[AclItem, ...]] = {}
     for row in rows("function_acls"):
         oid = int(row["oid"])
@@ -212,7 +215,9 @@ class Rights:
         return self._any(relation_acl(self._catalog, relation), relation.owner, "relation", letters, option)
 
     def column(self, relation: RelationDef, attnum: int, letters: str, *, option: bool = False) -> bool:
-        """Whether it has any of some privileges on a column, be it through its table; one that has been dropped is the owner's alone."""
+        """Whether it has any of some privileges on a column, be it through its table; one that has been
+        dropped is the owner's alone.
+        """
         if attnum in self._catalog.lost_columns(relation.oid):
             return self.owns(relation.owner)
         if self.relation(relation, letters, option=option):

@@ -16,11 +16,13 @@ OF_EXPRESSIONS: Final = "e"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsDef:
-    """Statistics over several columns, or over expressions, of one table; they are kept with it (``RelationDef.statistics``).
+    """Statistics over several columns, or over expressions, of one table; they are kept with it
+    (``RelationDef.statistics``).
 
-    Their schema and owner are their own: neither follows the table's. ``attnums``: the columns among what they are over, ascending;
-    ``expressions``: canonical texts of the others, in the order written. ``kinds``: letters of ``KINDS``, and OF_EXPRESSIONS.
-    ``target``: how closely ANALYZE looks, DEFAULT_TARGET for what the columns say.
+    Their schema and owner are their own: neither follows the table's. ``attnums``: the columns among what
+    they are over, ascending; ``expressions``: canonical texts of the others, in the order written. ``kinds``:
+    letters of ``KINDS``, and OF_EXPRESSIONS. ``target``: how closely ANALYZE looks, DEFAULT_TARGET for what
+    the columns say.
     """
 
     oid: int

@@ -1,4 +1,5 @@
-"""Text search configurations and dictionaries (manual 12.6, 12.7): rows of pg_ts_config with their maps, and of pg_ts_dict.
+"""Text search configurations and dictionaries (manual 12.6, 12.7): rows of pg_ts_config with their maps, and
+of pg_ts_dict.
 
     configuration fr    word ──> unaccent, french_stem      whoever answers first, of a token of that type
                         int  ──> simple
@@ -20,7 +21,9 @@ DEFAULT_PARSER = 3722
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigurationDef:
-    """A text search configuration. ``maps``: the dictionaries of each token type that has some, in the order of the types."""
+    """A text search configuration. ``maps``: the dictionaries of each token type that has some, in the order
+    of the types.
+    """
 
     oid: int
     schema_oid: int

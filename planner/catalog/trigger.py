@@ -16,11 +16,13 @@ NO_TRANSITIONS: Final = ("", "")
 class TriggerDef:
     """A trigger of a table, as pg_trigger has it; it is kept with its table (``RelationDef.triggers``).
 
-    ``timing``: b(efore), a(fter), i(nstead of). ``row``: FOR EACH ROW. ``events``: letters of ``TriggerEventKind``, in that order; ``attnums``: the columns
-    of UPDATE OF, in the order written, none = any. ``when_sql``: the condition's canonical text over ``old`` and ``new``, "" for none.
-    ``function``: its oid, a user's or PostgreSQL's own. ``enabled``: O(rigin and local), D(isabled), R(eplica), A(lways).
-    ``constraint``: of a constraint trigger the constraint (of kind t), by oid, else 0; ``from_table``: the table of its FROM, else 0.
-    ``old_table``, ``new_table``: the names of REFERENCING, "" for none. ``parent``: of a partition's, the one that it comes from.
+    ``timing``: b(efore), a(fter), i(nstead of). ``row``: FOR EACH ROW. ``events``: letters of
+    ``TriggerEventKind``, in that order; ``attnums``: the columns of UPDATE OF, in the order written, none =
+    any. ``when_sql``: the condition's canonical text over ``old`` and ``new``, "" for none. ``function``: its
+    oid, a user's or PostgreSQL's own. ``enabled``: O(rigin and local), D(isabled), R(eplica), A(lways).
+    ``constraint``: of a constraint trigger the constraint (of kind t), by oid, else 0; ``from_table``: the
+    table of its FROM, else 0. ``old_table``, ``new_table``: the names of REFERENCING, "" for none.
+    ``parent``: of a partition's, the one that it comes from.
     """
 
     oid: int

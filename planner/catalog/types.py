@@ -54,15 +54,17 @@ class TypeDef:
 
     Of kind c(omposite): its ``attributes`` in attnum order, dropped ones included, and the oid of its row of pg_class.
 
-    Of kind r(ange): its subtype (``base``), function for distances (``subtype_diff``, 0: none), and what its constructors and those of
-    its multirange type are called, whatever name it gets later. Its oids follow each other: the type, the array type over it, both
-    for multiranges, the constructors (``planner.functions.values.own_ranges``).
+    Of kind r(ange): its subtype (``base``), function for distances (``subtype_diff``, 0: none), and what its
+    constructors and those of its multirange type are called, whatever name it gets later. Its oids follow
+    each other: the type, the array type over it, both for multiranges, the constructors
+    (``planner.functions.values.own_ranges``).
 
-    Of kind e(num): its ``labels`` in order. Of kind d(omain): what it is over (``base``, maybe a domain, with its typmod
-    ``base_typmod``, ``dims`` as in ``ColumnDef``) and what it demands: ``default_sql`` and ``checks`` are canonical texts, ``value`` stands for the value.
+    Of kind e(num): its ``labels`` in order. Of kind d(omain): what it is over (``base``, maybe a domain, with
+    its typmod ``base_typmod``, ``dims`` as in ``ColumnDef``) and what it demands: ``default_sql`` and
+    ``checks`` are canonical texts, ``value`` stands for the value.
 
-    Of kind b(ase): an extension's, with the same oids in every database (``planner.facts.ExtensionFact``). ``extension``: the one that a type
-    of another kind belongs to, 0 for none.
+    Of kind b(ase): an extension's, with the same oids in every database (``planner.facts.ExtensionFact``).
+    ``extension``: the one that a type of another kind belongs to, 0 for none.
     """
 
     oid: int
@@ -116,7 +118,9 @@ class TypeDef:
         return found
 
     def chose(self, name: str) -> bool:
-        """Whether a name was chosen for an array type that is made with it: it makes room for what somebody calls so."""
+        """Whether a name was chosen for an array type that is made with it: it makes room for what somebody
+        calls so.
+        """
         return name in (self.array_name, self.multirange_array_name if self.kind == "r" else "")
 
     @property
@@ -127,16 +131,18 @@ class TypeDef:
 
 
 Modify = Literal["r", "s", "w"]
-"""What a final function does to the state: nothing (READ_ONLY), what others can go on from (SHAREABLE), anything (READ_WRITE)."""
+"""What a final function does to the state: nothing (READ_ONLY), what others can go on from (SHAREABLE),
+anything (READ_WRITE)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateDef:
     """What an aggregate has besides its pg_proc row: pg_aggregate's, functions and the operator by oid, 0 for none.
 
-    ``kind``: n(ormal), o(rdered-set), h(ypothetical-set), of which the latter two take ``direct`` arguments before ORDER BY.
-    ``state``: the transition type, as declared; ``initial``: its first value as a text, None for NULL. ``moving_*``: the same for
-    frames whose start moves, where ``moving_inverse`` takes a row out again.
+    ``kind``: n(ormal), o(rdered-set), h(ypothetical-set), of which the latter two take ``direct`` arguments
+    before ORDER BY. ``state``: the transition type, as declared; ``initial``: its first value as a text, None
+    for NULL. ``moving_*``: the same for frames whose start moves, where ``moving_inverse`` takes a row out
+    again.
     """
 
     kind: Literal["n", "o", "h"] = "n"
@@ -173,13 +179,16 @@ class AggregateDef:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class FunctionDef:
-    """A function in SQL or PL/pgSQL (CREATE FUNCTION; ``language`` "sql" or "plpgsql"), or an aggregate, as pg_proc has it.
+    """A function in SQL or PL/pgSQL (CREATE FUNCTION; ``language`` "sql" or "plpgsql"), or an aggregate, as
+    pg_proc has it.
 
-    ``modes`` (i, o, b, v, t), ``names`` and ``types`` are of all parameters; ``defaults``: canonical texts of the last inputs'.
-    ``source``: a body that is a text, bound under the search path of whoever calls. Of BEGIN ATOMIC and RETURN ``body_sql`` is the
-    canonical text, bound under ``path``, and ``depends_on`` what it reads; ``returns``: it was written with RETURN; ``returned``: the statements of BEGIN ATOMIC that were.
-    ``kind``: f(unction), p(rocedure) or a(ggregate), which has ``aggregate`` instead of a body. ``definer``: it runs with the rights of its owner. ``settings``: those of its SET clauses,
-    as pg_proc.proconfig has them. ``extension``: the oid of the extension that it belongs to, or 0; ``internal``: instead of a body,
+    ``modes`` (i, o, b, v, t), ``names`` and ``types`` are of all parameters; ``defaults``: canonical texts of
+    the last inputs'. ``source``: a body that is a text, bound under the search path of whoever calls. Of
+    BEGIN ATOMIC and RETURN ``body_sql`` is the canonical text, bound under ``path``, and ``depends_on`` what
+    it reads; ``returns``: it was written with RETURN; ``returned``: the statements of BEGIN ATOMIC that were.
+    ``kind``: f(unction), p(rocedure) or a(ggregate), which has ``aggregate`` instead of a body. ``definer``:
+    it runs with the rights of its owner. ``settings``: those of its SET clauses, as pg_proc.proconfig has
+    them. ``extension``: the oid of the extension that it belongs to, or 0; ``internal``: instead of a body,
     which built-in one it stands for, by its signature (``planner.facts.ExtensionFact``).
     """
 

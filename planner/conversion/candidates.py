@@ -1,4 +1,5 @@
-"""Thinning the candidates for a call by the types of its arguments: PostgreSQL's rules for operators and functions alike (manual 10.2, 10.3).
+"""Thinning the candidates for a call by the types of its arguments: PostgreSQL's rules for operators and
+functions alike (manual 10.2, 10.3).
 
     inputs (int4, unknown)   candidates (int4, int4) (float8, float8) (text, text) ...   ->   the index of one of them, or None
 

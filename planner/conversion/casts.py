@@ -147,7 +147,9 @@ class ParamTypes:
         self.unsettled: dict[int, Span | None] = {}
 
     def left_open(self, expr: Expr) -> None:
-        """Note that a place takes a parameter of any type: one that gets its type later in the statement is refused (``finish``)."""
+        """Note that a place takes a parameter of any type: one that gets its type later in the statement is
+        refused (``finish``).
+        """
         parts = expr.fields if isinstance(expr, RowExpr) else (expr,)
         for part in parts:
             if isinstance(part, Param) and part.type.oid == UNKNOWN:
@@ -176,7 +178,9 @@ class ParamTypes:
         return replace(param, type=SqlType(target))
 
     def finish(self) -> tuple[int, ...]:
-        """Return all types; 42P18 when one is still open, 42P08 when one was where it was met first (``$1 IS NULL OR a = $1``)."""
+        """Return all types; 42P18 when one is still open, 42P08 when one was where it was met first (``$1 IS
+        NULL OR a = $1``).
+        """
         for number, span in self.unsettled.items():
             if self.types[number - 1] != UNKNOWN:
                 raise SqlError("42P08", f"could not determine data type of parameter ${number}", span=span)
@@ -192,11 +196,12 @@ class CoerceEnv:
 
     ``folded`` collects the lower-case names of settings that a literal was read under (datestyle, timezone,
     intervalstyle), plus ``now`` when it named the current time: such a plan is good for that value only.
-    ``row_type``: what attributes composite types have. ``check_name``: raises what is wrong with the name of an object in a
-    literal of the statement's own text, by the oid of the type (reg* and arrays of them). ``whole_rows``: what the anonymous rows of
-    entries of FROM are made of, for the one place that asks: a cast to a composite type. By identity, as equal Vars of two sub-queries
-    differ in what they stand for; the Var is kept so that its identity is. ``extensions``: those whose operators are found.
-    ``search_name``: reads a regconfig or regdictionary by the oid of the type.
+    ``row_type``: what attributes composite types have. ``check_name``: raises what is wrong with the name of
+    an object in a literal of the statement's own text, by the oid of the type (reg* and arrays of them).
+    ``whole_rows``: what the anonymous rows of entries of FROM are made of, for the one place that asks: a
+    cast to a composite type. By identity, as equal Vars of two sub-queries differ in what they stand for; the
+    Var is kept so that its identity is. ``extensions``: those whose operators are found. ``search_name``:
+    reads a regconfig or regdictionary by the oid of the type.
     """
 
     settings: CodecSettings
@@ -255,7 +260,8 @@ def find_pathway(source: int, target: int, context: CastContext) -> Pathway | No
 def register_typed(row: int, of: int) -> None:
     """Make known that the rows of a table, whose type is ``row``, are those of the composite type ``of``.
 
-    For ever, like all that is known of types: rows of a table that is of it no more are compared column by column when they are cast.
+    For ever, like all that is known of types: rows of a table that is of it no more are compared column by
+    column when they are cast.
     """
     if note_typed(row, of):
         for judged in (can_coerce, can_coerce_all):
@@ -401,7 +407,9 @@ def coerce_type(
 
 
 def _under_collate(written: CollateExpr, converted: Expr) -> Expr:
-    """Return what COLLATE says of a value that is converted: the same of what comes of it, if that has a collation at all."""
+    """Return what COLLATE says of a value that is converted: the same of what comes of it, if that has a
+    collation at all.
+    """
     if not plain_collation(plain_type(converted.type).oid):
         return converted
     return replace(written, arg=converted, type=converted.type)
@@ -530,9 +538,9 @@ def _hidden(expr: Expr) -> Expr:
 def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | None = None) -> Expr:
     """Read an unknown literal as ``target`` (its typmod only where input needs it: interval).
 
-    Names of relations, schemas and roles depend on the catalog, so those become a stable expression that
-    is evaluated with the statement; they have to mean something now all the same. Raises what the type's input raises, at
-    the literal's span.
+    Names of relations, schemas and roles depend on the catalog, so those become a stable expression that is
+    evaluated with the statement; they have to mean something now all the same. Raises what the type's input
+    raises, at the literal's span.
     """
     oid = target.oid
     typmod = target.typmod if oid == INTERVAL else -1
@@ -572,7 +580,9 @@ def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | 
 
 
 def is_oid_text(text: str, *, array: bool) -> bool:
-    """Tell whether a text is a value of a reg* type, or an array of them as it is printed, that needs no catalog to be read: numbers."""
+    """Tell whether a text is a value of a reg* type, or an array of them as it is printed, that needs no
+    catalog to be read: numbers.
+    """
     return (_OIDS if array else _OID).fullmatch(text.strip()) is not None
 
 

@@ -4,9 +4,10 @@
     c < p  (columns of "C" and "POSIX")    42P22: two implicit ones differ, and a comparison needs one
     c || p                                 fine: it needs none, and has none
 
-Every collation that is supported here compares bytewise, so a derivation decides about errors, about definitions and about what
-``pg_collation_for`` says, never about the order of rows. It is made where a statement writes COLLATE or reads columns of
-collations that can differ (``MIXING``), and for the columns of views and tables made by queries; all other statements do without.
+Every collation that is supported here compares bytewise, so a derivation decides about errors, about
+definitions and about what ``pg_collation_for`` says, never about the order of rows. It is made where a
+statement writes COLLATE or reads columns of collations that can differ (``MIXING``), and for the columns of
+views and tables made by queries; all other statements do without.
 
 Source: PostgreSQL's manual, 24.2.2 "Managing Collations" (how collations are derived).
 """
@@ -156,7 +157,9 @@ def _columns(relation: RelationDef) -> dict[int, int]:
 
 
 def mixing(relation: RelationDef) -> bool:
-    """Tell whether columns of a relation may contradict others: where all are "C" or the default one, no two ever do."""
+    """Tell whether columns of a relation may contradict others: where all are "C" or the default one, no two
+    ever do.
+    """
     return any(c.collation not in (0, DEFAULT_COLLATION, C_COLLATION) for c in relation.columns)
 
 
@@ -165,7 +168,9 @@ def mixing(relation: RelationDef) -> bool:
 
 @dataclass(slots=True)
 class _Level:
-    """A query that is being looked at: the collations of the columns (attnums) of its ranges, and those of its WITH items."""
+    """A query that is being looked at: the collations of the columns (attnums) of its ranges, and those of
+    its WITH items.
+    """
 
     ranges: list[dict[int, int]] = field(default_factory=list)
     ctes: dict[str, Sequence[int]] = field(default_factory=dict)
@@ -175,7 +180,9 @@ class Derivation:
     """One look at a bound tree. ``names``: what ``pg_collation_for`` says, by the id of the call."""
 
     def __init__(self, catalog: Catalog, path: Sequence[str] = ()) -> None:
-        """``catalog`` has the relations and types that the tree names; ``path``: where the reader of names finds them."""
+        """``catalog`` has the relations and types that the tree names; ``path``: where the reader of names
+        finds them.
+        """
         self.catalog = catalog
         self.path = path
         self.names: dict[int, str | None] = {}
@@ -554,7 +561,9 @@ def query_collations(query: QueryExpr, catalog: Catalog) -> list[int]:
 
 
 def expr_collation(expr: Expr, ranges: Sequence[Range | RelationDef], catalog: Catalog) -> int:
-    """Return the collation of an expression of no query, over these ranges, 0 for none. Raises as ``query_collations``."""
+    """Return the collation of an expression of no query, over these ranges, 0 for none. Raises as
+    ``query_collations``.
+    """
     return Derivation(catalog).over(ranges, expr).settled
 
 
@@ -572,7 +581,9 @@ def without_collations(node: object) -> Any:
 
 
 def settled(node: object, catalog: Catalog, path: Sequence[str]) -> Any:
-    """Return a statement that is about to run without COLLATE, ``pg_collation_for`` answered for ``path``. Raises as ``query_collations``."""
+    """Return a statement that is about to run without COLLATE, ``pg_collation_for`` answered for ``path``.
+    Raises as ``query_collations``.
+    """
     derivation = Derivation(catalog, path)
     derivation.visit(node)
     return _answered(node, derivation.names)

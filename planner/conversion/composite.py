@@ -61,7 +61,9 @@ def forget_typed(oid: int) -> None:
 
 
 def is_row_of(source: int, target: int) -> bool:
-    """Tell whether ``source`` is the type of a table's rows, and the table one of the composite type ``target``, or has been."""
+    """Tell whether ``source`` is the type of a table's rows, and the table one of the composite type
+    ``target``, or has been.
+    """
     return target in _OF.get(source, ())
 
 
@@ -120,7 +122,9 @@ def decomposed(expr: Expr, find: FindRow) -> Expr:
 
 
 def opened(expr: Expr, find: FindRow) -> Expr:
-    """Return what ``decomposed`` does; what a row constructor made stays one of its type, on which a stored expression hangs."""
+    """Return what ``decomposed`` does; what a row constructor made stays one of its type, on which a stored
+    expression hangs.
+    """
     made = isinstance(expr, ComposeRow) and isinstance(expr.arg, RowExpr)
     row = find(base_oid(expr.type.oid)) if made else None
     return decomposed(expr, find) if row is None else taken_apart(expr, row)
@@ -138,7 +142,8 @@ def row_as(
     """Return an anonymous row as one of the composite type ``target``; ``convert`` makes its fields fit.
 
     Raises:
-        SqlError: 42846 for a row of other fields, or whose fields nobody knows; one of a stored text may lack those at the end.
+        SqlError: 42846 for a row of other fields, or whose fields nobody knows; one of a stored text may lack
+        those at the end.
     """
     row = env.row_type(target)
     if row is None:
@@ -171,7 +176,9 @@ def row_as(
 
 
 def typed_row(expr: Expr, target: int, env: CoerceEnv, *, explicit: bool, span: Span | None) -> Expr:
-    """Return a row of a typed table as one of the table's type ``target``. Raises SqlError 42846 where the two have come apart (NOT OF)."""
+    """Return a row of a typed table as one of the table's type ``target``. Raises SqlError 42846 where the
+    two have come apart (NOT OF).
+    """
     source, row = env.row_type(expr.type.oid), env.row_type(target)
     if (
         source is None

@@ -1,4 +1,6 @@
-"""Domains over domains, and the check of a value where it becomes one of a domain's (``planner.bind.stored.domain_checks``)."""
+"""Domains over domains, and the check of a value where it becomes one of a domain's
+(``planner.bind.stored.domain_checks``).
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""How values of a type are compared where nobody names an operator: ORDER BY, GROUP BY, DISTINCT, btree and hash indexes.
+"""How values of a type are compared where nobody names an operator: ORDER BY, GROUP BY, DISTINCT, btree and
+hash indexes.
 
     type -> default operator class of the access method -> its family -> the family's operator for a strategy
 
-Strategies are those of btree (1 ``<``, 2 ``<=``, 3 ``=``, 4 ``>=``, 5 ``>``) and of hash (1 ``=``). Everything is read from
-PostgreSQL's own tables (``planner.facts``), so every answer is fixed and cached, but for what fields users' composite types have.
+Strategies are those of btree (1 ``<``, 2 ``<=``, 3 ``=``, 4 ``>=``, 5 ``>``) and of hash (1 ``=``).
+Everything is read from PostgreSQL's own tables (``planner.facts``), so every answer is fixed and cached, but
+for what fields users' composite types have.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from planner.types.facts import category, element_of, format_type, is_preferred
 _BTREE, _HASH = 403, 405
 
 
-# Compares the bytes of whole rows. Every other family orders as its type's default one: the pattern classes by bytes, which
-# is how text is ordered under each collation that there is.
+# Compares the bytes of whole rows. Every other family orders as its type's default one: the pattern classes
+# by bytes, which is how text is ordered under each collation that there is.
 _RECORD_IMAGE_OPS = 3194
 
 
@@ -116,7 +118,9 @@ def find_hash(oid: int) -> OperatorFact | None:
 
 
 def can_hash(oid: int, find: FindRow) -> bool:
-    """Tell whether values of a type, or all fields of a composite one, can be hashed; those of a range always count as such."""
+    """Tell whether values of a type, or all fields of a composite one, can be hashed; those of a range always
+    count as such.
+    """
     return _can_hash(oid, find, set())
 
 
@@ -132,8 +136,8 @@ def _can_hash(oid: int, find: FindRow, seen: set[int]) -> bool:
 
 
 def unordered_field(oid: int, find: FindRow, strategy: int) -> int:
-    """Return the type of the first field of a composite type (or of an array or domain over one) that has no btree operator
-    of ``strategy`` (3: nor a hash one), 0 where all have, and for every other type.
+    """Return the type of the first field of a composite type (or of an array or domain over one) that has no
+    btree operator of ``strategy`` (3: nor a hash one), 0 where all have, and for every other type.
     """
     return _unordered(oid, find, strategy, set())
 
@@ -157,7 +161,9 @@ def _unordered(oid: int, find: FindRow, strategy: int, seen: set[int]) -> int:
 
 
 def comparable(name: str, oid: int, find: FindRow) -> bool:
-    """Tell whether the comparison ``name`` of two values of a composite type can compare all columns, whatever is in them."""
+    """Tell whether the comparison ``name`` of two values of a composite type can compare all columns,
+    whatever is in them.
+    """
     return name.startswith("*") or not unordered_field(oid, find, 3 if name in ("=", "<>") else 1)
 
 

@@ -10,8 +10,9 @@ A call matches when one concrete type fits every polymorphic position:
 raises 42804 in PostgreSQL's words. Both are pure functions of type oids; unknown literals (oid 705) fit
 anywhere and take the type the others decide.
 
-A value may be of a polymorphic type itself: pg_stats has columns of type anyarray, and NULL can be cast to all but anyenum.
-An anyarray fits alone, where nobody needs to know its elements; what is declared a range wants a range.
+A value may be of a polymorphic type itself: pg_stats has columns of type anyarray, and NULL can be cast to
+all but anyenum. An anyarray fits alone, where nobody needs to know its elements; what is declared a range
+wants a range.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ _TELLING = (
 
 
 def takes_unknown(declared: int) -> bool:
-    """Tell whether a literal of no type stays one where a polymorphic type is declared; arrays, enums and ranges would have to read it."""
+    """Tell whether a literal of no type stays one where a polymorphic type is declared; arrays, enums and
+    ranges would have to read it.
+    """
     return declared in (ANYELEMENT, ANYNONARRAY, ANYCOMPATIBLE, ANYCOMPATIBLENONARRAY)
 
 

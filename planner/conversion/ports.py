@@ -1,4 +1,5 @@
-"""What is asked of the binder from below: stored texts that are evaluated where values are converted and rows are divided.
+"""What is asked of the binder from below: stored texts that are evaluated where values are converted and rows
+are divided.
 
 ``planner.bind.supplied`` has all of them answered before anything is bound.
 """

@@ -94,7 +94,8 @@ def _find_operator(
 def resolve_operator(
     name: str, left: int, right: int, span: Span | None = None, extensions: tuple[str, ...] = ()
 ) -> ResolvedOperator:
-    """Return the operator ``left name right``; ``left`` 0 for a prefix operator. ``extensions``: whose operators count, too.
+    """Return the operator ``left name right``; ``left`` 0 for a prefix operator. ``extensions``: whose
+    operators count, too.
 
     Raises SqlError 42883 (none), 42725 (several), 42804 (polymorphic arguments disagree).
     """
@@ -283,7 +284,8 @@ def _candidates(
 
 
 def _without_duplicates(candidates: list[_Candidate]) -> list[_Candidate]:
-    """Of candidates with equal argument types keep the one that is not variadic; of two alike a call by these types would be ambiguous.
+    """Of candidates with equal argument types keep the one that is not variadic; of two alike a call by these
+    types would be ambiguous.
 
     That one of them needs fewer defaults, or none, decides nothing (PostgreSQL's FuncnameGetCandidates).
     """
@@ -349,7 +351,9 @@ def _choose(
 
 
 def _cast_to(target: int, source: int) -> ResolvedFunction | None:
-    """Return the cast that the name of the type ``target``, called as a function, is for a ``source``: one that needs no function."""
+    """Return the cast that the name of the type ``target``, called as a function, is for a ``source``: one
+    that needs no function.
+    """
     if source != UNKNOWN:
         pathway = find_pathway(source, target, CastContext.EXPLICIT)
         if pathway is None or pathway.kind not in ("relabel", "io"):
@@ -409,10 +413,11 @@ def resolve_function(
 ) -> ResolvedFunction:
     """Return what ``name(types...)`` means.
 
-    ``groups``: the functions of this name, a group for each schema of the path, where users have any; ``type_called``: the user's type of
-    this name, which a call may cast to, or 0. ``names`` are those of the trailing named arguments; ``variadic``: the last argument was marked so;
-    ``ordered``: the call had ORDER BY of several (only the hint differs). Functions live in pg_catalog and information_schema, so
-    another ``schema`` finds nothing. Raises SqlError 42883, 42725, 42804.
+    ``groups``: the functions of this name, a group for each schema of the path, where users have any;
+    ``type_called``: the user's type of this name, which a call may cast to, or 0. ``names`` are those of the
+    trailing named arguments; ``variadic``: the last argument was marked so; ``ordered``: the call had ORDER
+    BY of several (only the hint differs). Functions live in pg_catalog and information_schema, so another
+    ``schema`` finds nothing. Raises SqlError 42883, 42725, 42804.
     """
     inputs = tuple(types)
     try:

@@ -1,12 +1,15 @@
-"""Whose values cannot be compared though their operator is there: rows with columns that have none at any depth, and arrays of such.
+"""Whose values cannot be compared though their operator is there: rows with columns that have none at any
+depth, and arrays of such.
 
     pt (a int, p point)          record_eq(pt, pt)     two values meet p once a is equal in both: 42883, point
     nest (n int, q pt)           record_eq(nest, nest) column q, whatever is in it: 42883, pt
     pt[]                         array_eq(pt[], pt[])  42883, pt, be there elements or not
 
-PostgreSQL asks its cache of types when it comes to a column or an element; ``can_equate``, ``can_order`` and ``can_hash`` answer as that does.
-Like all of a type's structure columns are known by the type's oid for the whole process: those that it had when it was met first until a commit
-says otherwise, so that what a transaction changes and takes back is nothing to others. Of most rows no column is kept: all of theirs have operators.
+PostgreSQL asks its cache of types when it comes to a column or an element; ``can_equate``, ``can_order`` and
+``can_hash`` answer as that does. Like all of a type's structure columns are known by the type's oid for the
+whole process: those that it had when it was met first until a commit says otherwise, so that what a
+transaction changes and takes back is nothing to others. Of most rows no column is kept: all of theirs have
+operators.
 """
 
 from __future__ import annotations

@@ -195,7 +195,9 @@ def _time(oid: int, values: list[int], span: Span | None) -> int:
 
 
 def time_precision(oid: int, precision: int, span: Span | None) -> int:
-    """Return the modifier of a time or timestamp with a precision; a WARNING says where it is less than was asked for. Raises SqlError 22023."""
+    """Return the modifier of a time or timestamp with a precision; a WARNING says where it is less than was
+    asked for. Raises SqlError 22023.
+    """
     word = "TIMESTAMP" if oid in (TIMESTAMP, TIMESTAMPTZ) else "TIME"
     zone = " WITH TIME ZONE" if oid in (TIMESTAMPTZ, TIMETZ) else ""
     if precision < 0:

@@ -127,7 +127,8 @@ def deparse_change(
     function: str | None = None,
     parameters: Sequence[str] = (),
 ) -> str:
-    """Return the text of an INSERT, UPDATE, DELETE or MERGE, as ``deparse_query`` does that of a query in the body of a function.
+    """Return the text of an INSERT, UPDATE, DELETE or MERGE, as ``deparse_query`` does that of a query in the
+    body of a function.
 
     ``table`` finds tables by oid. Raises SqlError 42P01, 42703 where what is changed has gone.
     """
@@ -165,8 +166,10 @@ def deparse_query(
 ) -> str:
     """Return a query's text as pg_get_viewdef prints it, with its leading blank and without the semicolon.
 
-    ``names`` override the output column names (those a view was given); where they are not visible (in bodies of functions), each column goes by its own, if it has one. ``parameters``: what ``$1`` ... are called in the body
-    of ``function``, whose columns go with their tables' names. ``taken``: what no range may be called. ``table`` finds what items of WITH change.
+    ``names`` override the output column names (those a view was given); where they are not visible (in bodies
+    of functions), each column goes by its own, if it has one. ``parameters``: what ``$1`` ... are called in
+    the body of ``function``, whose columns go with their tables' names. ``taken``: what no range may be
+    called. ``table`` finds what items of WITH change.
     """
     printer = Printer(
         pretty=pretty,
@@ -206,7 +209,9 @@ def key_definition(
 def exclusion_definition(
     index: IndexDef, keys: Sequence[str], operators: Sequence[str], where: str, include: Sequence[str] = ()
 ) -> str:
-    """Return pg_get_constraintdef's text for an EXCLUDE constraint; ``keys`` and ``where`` as they print, "" for no condition."""
+    """Return pg_get_constraintdef's text for an EXCLUDE constraint; ``keys`` and ``where`` as they print, ""
+    for no condition.
+    """
     items = [f"{key} WITH {operator}" for key, operator in zip(keys, operators, strict=True)]
     text = f"EXCLUDE USING {quote_identifier(index.method)} ({', '.join(items)})"
     if include:

@@ -1,4 +1,6 @@
-"""Changes of rows as text: what bodies of functions keep and show of INSERT, UPDATE, DELETE and MERGE, as PostgreSQL prints them (get_insert_query_def and its kin)."""
+"""Changes of rows as text: what bodies of functions keep and show of INSERT, UPDATE, DELETE and MERGE, as
+PostgreSQL prints them (get_insert_query_def and its kin).
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def _with_apart(insert: Insert) -> tuple[tuple[Cte, ...], QueryExpr | None]:
 
 
 def _at_level(node: object, depth: int, moved: Callable[[CteRange, int], int]) -> Any:
-    """Return a tree whose references to WITH items are as many levels further out as ``moved`` says of each, given how far out it is."""
+    """Return a tree whose references to WITH items are as many levels further out as ``moved`` says of each,
+    given how far out it is.
+    """
     if isinstance(node, CteRange):
         by = moved(node, node.level - depth)
         return replace(node, level=node.level + by) if by else node
@@ -139,7 +143,9 @@ def _head(p: Printer, shown: Select, word: str, table: RelationDef) -> None:
 
 
 def print_insert(p: Printer, insert: Insert, table: RelationDef) -> None:
-    """Append an INSERT into ``table``, which RETURNING knows by its name or alias. Raises SqlError 42703 where a column has gone."""
+    """Append an INSERT into ``table``, which RETURNING knows by its name or alias. Raises SqlError 42703
+    where a column has gone.
+    """
     change = None if insert.kept is None else insert.kept.change
     excluded = () if change is None else change.shown.ranges[1:]
     ctes, source = _with_apart(insert)
@@ -174,7 +180,9 @@ def print_insert(p: Printer, insert: Insert, table: RelationDef) -> None:
 
 
 def _conflict(p: Printer, kept: KeptConflict, table: RelationDef) -> None:
-    """Append ON CONFLICT; columns of its target go without their table's name. Raises SqlError 42704 where its constraint has gone."""
+    """Append ON CONFLICT; columns of its target go without their table's name. Raises SqlError 42704 where
+    its constraint has gone.
+    """
     p.out += " ON CONFLICT"
     p.prefix = False
     for number, key in enumerate(kept.keys):

@@ -77,7 +77,9 @@ _SYSTEM_COLUMNS = {-1: "ctid", -2: "xmin", -3: "cmin", -4: "xmax", -5: "cmax", -
 
 
 def collation_name(oid: int, name: FunctionName) -> str:
-    """Return a collation's name as it is written; ``name``: what tells a user's, by its oid (``Printer.function_name``)."""
+    """Return a collation's name as it is written; ``name``: what tells a user's, by its oid
+    (``Printer.function_name``).
+    """
     if oid >= FIRST_USER_OID:
         return (
             f"pg_catalog.{stored_function(oid, '', '')}"
@@ -100,7 +102,9 @@ _STYLED = re.compile(
 
 
 def depends_on_styles(sql: str, settings: CodecSettings) -> bool:
-    """Tell whether a stored text may look otherwise under a reader's settings: its constants (DateStyle, TimeZone ...), or all names of it."""
+    """Tell whether a stored text may look otherwise under a reader's settings: its constants (DateStyle,
+    TimeZone ...), or all names of it.
+    """
     return everything() or (settings.styles != STORED_TEXT.styles and _STYLED.search(sql) is not None)
 
 
@@ -113,16 +117,19 @@ FunctionName = Callable[[int, str, str], str]
 
 
 def stored_function(oid: int, schema: str, name: str) -> str:
-    """Return how a stored text names a user's function or text search object, so that it means the same when that is renamed."""
+    """Return how a stored text names a user's function or text search object, so that it means the same when
+    that is renamed.
+    """
     return f'"#{oid}"'
 
 
 @dataclass(slots=True)
 class Level:
-    """One query around the expression: its ranges, the columns of each under names of their own, with the names they print under.
+    """One query around the expression: its ranges, the columns of each under names of their own, with the
+    names they print under.
 
-    ``ctes``: the columns of those that it defines; ``unites``: it is a set operation; ``made``: the names of its joins, and how its
-    ranges are printed; ``values``: what VALUES that it consists of are called.
+    ``ctes``: the columns of those that it defines; ``unites``: it is a set operation; ``made``: the names of
+    its joins, and how its ranges are printed; ``values``: what VALUES that it consists of are called.
     """
 
     ranges: Sequence[Range]
@@ -147,10 +154,12 @@ class Level:
 class Printer:
     """Text under construction.
 
-    ``qualify``: told (schema, name), says whether a relation needs its schema written. ``type_name``: what a type, with
-    its typmod (None: not given), is called; ``function_name``: what a user's function, text search object or collation, (oid, schema, name) is. ``parameters``:
-    names of ``$1`` ... of ``function``, "" or missing prints the number. ``prefix``: Vars of
-    the innermost level print with their range's name. ``table``: finds the tables that items of WITH change. ``indented``: queries break lines as pg_get_viewdef.
+    ``qualify``: told (schema, name), says whether a relation needs its schema written. ``type_name``: what a
+    type, with its typmod (None: not given), is called; ``function_name``: what a user's function, text search
+    object or collation, (oid, schema, name) is. ``parameters``: names of ``$1`` ... of ``function``, "" or
+    missing prints the number. ``prefix``: Vars of the innermost level print with their range's name.
+    ``table``: finds the tables that items of WITH change. ``indented``: queries break lines as
+    pg_get_viewdef.
     """
 
     pretty: bool = False
@@ -224,7 +233,9 @@ class Printer:
         method(self, expr, implicit)
 
     def reference(self, expr: Expr) -> str | None:
-        """Append a column reference; returns the name the column would get as an output, None where ``expr`` is something else."""
+        """Append a column reference; returns the name the column would get as an output, None where ``expr``
+        is something else.
+        """
         span = expr.span
         if isinstance(span, JoinSpan) and span.column >= 0:
             level = expr.level if isinstance(expr, Var) else _level_of(expr)
@@ -309,7 +320,9 @@ class Printer:
             self.out += f"::{label}"
 
     def _search_name(self, oid: int, made: int) -> str:
-        """Return what a regconfig or regdictionary is called; PostgreSQL's own by name in stored texts, which are read without a path."""
+        """Return what a regconfig or regdictionary is called; PostgreSQL's own by name in stored texts, which
+        are read without a path.
+        """
         name = built_in_name(oid, made)
         if name is not None and self.function_name is stored_function:
             return name
@@ -361,7 +374,9 @@ class Printer:
             self.order_suffix(item.expr.type.oid, item.descending, item.nulls_first, item.lt)
 
     def window(self, window: Window, others: Sequence[Window]) -> None:
-        """Append a window specification in parentheses; ``others``: those of its query, one of which it may build on."""
+        """Append a window specification in parentheses; ``others``: those of its query, one of which it may
+        build on.
+        """
         base = next((w for w in others if w.name == window.base), None) if window.base else None
         parts: list[str] = [] if base is None else [quote_identifier(window.base)]
         if window.partition and base is None:

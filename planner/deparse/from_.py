@@ -1,9 +1,11 @@
-"""What stands in FROM as text: tables, views, sub-selects, functions, joins, under the names that ``planner.deparse.names`` gives them.
+"""What stands in FROM as text: tables, views, sub-selects, functions, joins, under the names that
+``planner.deparse.names`` gives them.
 
     FROM (t x(p, q)
       JOIN u USING (k)) j(x, y)
 
-``level_of`` names everything at one query level; ``values`` is here because VALUES may stand in FROM without a SELECT of its own.
+``level_of`` names everything at one query level; ``values`` is here because VALUES may stand in FROM without
+a SELECT of its own.
 """
 
 from __future__ import annotations
@@ -121,7 +123,9 @@ def from_item(p: Printer, item: FromItem, query: Select) -> None:
 
 
 def _listed(p: Printer, names: Names) -> str:
-    """Return the list of columns of an alias; stored texts name no more of them than they have to, so that the others follow their tables."""
+    """Return the list of columns of an alias; stored texts name no more of them than they have to, so that
+    the others follow their tables.
+    """
     if p.function_name is stored_function or names.brief:
         shown = names.visible[: names.needed]
     else:
@@ -224,7 +228,9 @@ def _is_unnest(expr: Expr) -> bool:
 
 
 def _function(p: Printer, expr: Expr) -> None:
-    """Append a function of FROM; what does not look like a call goes into CAST(...), which was how it could be written there."""
+    """Append a function of FROM; what does not look like a call goes into CAST(...), which was how it could
+    be written there.
+    """
     called = isinstance(expr, FuncExpr) and expr.cast not in ("implicit", "explicit")
     if called or isinstance(expr, CoalesceExpr | MinMaxExpr | NullIf | CurrentSetting):
         p.expr(expr)
@@ -235,7 +241,9 @@ def _function(p: Printer, expr: Expr) -> None:
 
 
 def relation_name(p: Printer, schema: str, name: str, *, changed: bool = False) -> str:
-    """Return what a relation is called, with its schema where the reader needs it; items of WITH do not hide what is ``changed``."""
+    """Return what a relation is called, with its schema where the reader needs it; items of WITH do not hide
+    what is ``changed``.
+    """
     hidden = not changed and any(name in level.ctes for level in p.levels)
     if hidden or p.qualify(schema, name):
         return f"{quote_identifier(schema)}.{quote_identifier(name)}"

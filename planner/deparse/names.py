@@ -1,12 +1,14 @@
-"""Names for printing a query: what its ranges, its joins and the columns of each are called, as PostgreSQL chooses them.
+"""Names for printing a query: what its ranges, its joins and the columns of each are called, as PostgreSQL
+chooses them.
 
     FROM t JOIN u USING (k)        u.k is called r since:   FROM t JOIN u u(k, c) USING (k)
     FROM (a JOIN b ON …) j(x, y)   j.x, j.y; a column that a got since takes its place in the list
 
-``names_of`` goes over the tree of FROM twice. Downwards, outer joins first, columns that USING merges get one name, which is theirs
-in every range they come from; where a merged column is computed (FULL JOIN, two types) it goes by that name alone, which is therefore
-unlike all others of its level. Upwards the rest are named, by what their alias or their table calls them, each unlike the others
-of its range. An alias is printed with a list of columns where these are not what they would be called without.
+``names_of`` goes over the tree of FROM twice. Downwards, outer joins first, columns that USING merges get one
+name, which is theirs in every range they come from; where a merged column is computed (FULL JOIN, two types)
+it goes by that name alone, which is therefore unlike all others of its level. Upwards the rest are named, by
+what their alias or their table calls them, each unlike the others of its range. An alias is printed with a
+list of columns where these are not what they would be called without.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from planner.query.numbered import Numbered, shown
 
 VALUES_NAME = "*VALUES*"
 CONVERTED_NAME = "*SELECT*"
-"""What is over VALUES with ORDER BY, and over an operand of a set operation whose columns are converted; no alias of a user's."""
+"""What is over VALUES with ORDER BY, and over an operand of a set operation whose columns are converted; no
+alias of a user's."""
 
 
 def unlike(wanted: str, taken: Collection[str | None]) -> str:
@@ -45,11 +48,11 @@ def unlike(wanted: str, taken: Collection[str | None]) -> str:
 class Names:
     """What a range or a join is called, and its columns.
 
-    ``columns`` has "" for those that are gone and None for those without a name yet; ``fresh`` counts the last of them, which the query
-    did not have when it was bound. ``visible``: the columns as the text has them, each with whether it is one of these.
-    ``listed``: the names that its alias is printed with, the first ``needed`` of them because they differ from what they would be;
-    ``brief``: no others are printed, of a function whose row type has got columns since.
-    ``merged``: names after USING.
+    ``columns`` has "" for those that are gone and None for those without a name yet; ``fresh`` counts the
+    last of them, which the query did not have when it was bound. ``visible``: the columns as the text has
+    them, each with whether it is one of these. ``listed``: the names that its alias is printed with, the
+    first ``needed`` of them because they differ from what they would be; ``brief``: no others are printed, of
+    a function whose row type has got columns since. ``merged``: names after USING.
     """
 
     name: str = ""
@@ -76,7 +79,9 @@ class LevelNames:
 def names_of(
     ranges: Sequence[Range], from_: Sequence[FromItem], outer: Collection[str], *, stored: bool = False
 ) -> LevelNames:
-    """Return the names of a level inside queries whose ranges are called ``outer``; ``stored``: as stored texts have them."""
+    """Return the names of a level inside queries whose ranges are called ``outer``; ``stored``: as stored
+    texts have them.
+    """
     made = LevelNames(ranges=[Names() for _ in ranges], joins={})
     joins = [item for tree in from_ for item in _joins(tree)]
     for join in joins:
@@ -153,7 +158,9 @@ def _width(made: LevelNames, ranges: Sequence[Range], item: FromItem) -> int:
 
 
 def _places(written: JoinWritten, left: int, right: int) -> list[tuple[int | None, int | None]]:
-    """Return where each column of a join comes from, by position on its left and right side: merged ones, the left's, the right's."""
+    """Return where each column of a join comes from, by position on its left and right side: merged ones, the
+    left's, the right's.
+    """
     lefts = {one for one, _ in written.merged}
     rights = {other for _, other in written.merged}
     return [
@@ -199,7 +206,9 @@ def _merge(made: LevelNames, ranges: Sequence[Range], item: FromItem, above: tup
 
 
 def _unlike(made: LevelNames, names: Names, wanted: str) -> str:
-    """Return ``wanted``, or else with a number, so that no column of the range has that name, nor one that USING merges above it."""
+    """Return ``wanted``, or else with a number, so that no column of the range has that name, nor one that
+    USING merges above it.
+    """
     return unlike(wanted, {*names.columns, *(name for name, _ in names.visible), *made.unlike, *names.above})
 
 

@@ -152,7 +152,8 @@ def _print_item(p: Printer, change: Insert | KeptChange) -> None:
 
 
 def _written(cte: Cte) -> tuple[SetOp, int] | None:
-    """Return the body of an item with SEARCH or CYCLE as it was before these added columns (``planner.bind.query.search_cycle``), and how many they are.
+    """Return the body of an item with SEARCH or CYCLE as it was before these added columns
+    (``planner.bind.query.search_cycle``), and how many they are.
 
     None: the item has neither clause.
     """
@@ -210,7 +211,9 @@ def _marks(query: QueryExpr, name: str) -> tuple[Expr, Expr]:
 
 
 def _mark(p: Printer, expr: Expr) -> None:
-    """Append a mark: for readers with the cast that PostgreSQL shows, which its own grammar does not take there, in stored texts without."""
+    """Append a mark: for readers with the cast that PostgreSQL shows, which its own grammar does not take
+    there, in stored texts without.
+    """
     if p.function_name is not stored_function:
         p.expr(expr, False)
         return
@@ -449,7 +452,9 @@ def _set_operation(p: Printer, query: SetOp, names_visible: bool, names: Sequenc
 
 
 def _as_written(query: QueryExpr) -> QueryExpr:
-    """Return an operand of a set operation without what makes its columns of the operation's types (``planner.bind.query.select.coerce_output``)."""
+    """Return an operand of a set operation without what makes its columns of the operation's types
+    (``planner.bind.query.select.coerce_output``).
+    """
     if not isinstance(query, Select):
         return query
     first = query.ranges[0] if len(query.ranges) == 1 else None

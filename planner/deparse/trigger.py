@@ -22,7 +22,9 @@ EVENT_WORDS: Final = {"i": "INSERT", "d": "DELETE", "u": "UPDATE", "t": "TRUNCAT
 def deparse_when(
     expr: Expr, relation: RelationDef, *, pretty: bool = False, reader: Reader = STORED_READER
 ) -> str:
-    """Return the text of a trigger's condition. Vars of range 0 are columns of the old row, of range 1 of the new one."""
+    """Return the text of a trigger's condition. Vars of range 0 are columns of the old row, of range 1 of the
+    new one.
+    """
     columns = tuple([RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in relation.columns])
     names = ("old", "new")
     level = Level(ranges=tuple([Range(alias=name, columns=columns) for name in names]), names=names)
@@ -42,7 +44,9 @@ def deparse_when(
 def trigger_definition(
     trigger: TriggerDef, relation: RelationDef, table: str, function: str, when: str, from_table: str = ""
 ) -> str:
-    """Return CREATE TRIGGER; ``table``, ``function``, the condition ``when`` and ``from_table`` as the reader has to write them."""
+    """Return CREATE TRIGGER; ``table``, ``function``, the condition ``when`` and ``from_table`` as the reader
+    has to write them.
+    """
     events: list[str] = []
     for letter in trigger.events:
         word = EVENT_WORDS[letter]

@@ -15,14 +15,15 @@ Words
     env      what is fixed while a row is looked at: parameters, session, the row of the query outside
     test     a source that is truthy exactly when the expression is TRUE (NULL counts as false)
 
-Generated code gives way (``pgwire.give_way``): functions of many rows every few rows, others where they begin, if they call any function.
+Generated code gives way (``pgwire.give_way``): functions of many rows every few rows, others where they
+begin, if they call any function.
 
 Promises: AND, OR, CASE, COALESCE evaluate left to right and only what they need; strict functions are not
 called with NULL; deep expressions are cut into several functions, so depth is bounded by the binder's limit and
 not by Python's parser.
 
-``evaluate_unit`` generates the source, ``evaluate_nodes`` has one function per node; ``evaluate_runtime``, ``evaluate_assign``
-and ``evaluate_inline`` are what generated code calls and contains.
+``evaluate_unit`` generates the source, ``evaluate_nodes`` has one function per node; ``evaluate_runtime``,
+``evaluate_assign`` and ``evaluate_inline`` are what generated code calls and contains.
 """
 
 from __future__ import annotations

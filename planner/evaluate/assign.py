@@ -6,8 +6,8 @@
     {1,2,3}  [-1] = 9         [-1:3]={9,NULL,1,2,3} so it does below its beginning
     NULL     [5] = 9          [5:5]={9}
 
-Every function returns a new array and raises what PostgreSQL raises: 22004 for a NULL subscript, 2202E for subscripts that
-do not fit, 54000 for an array that would be too large.
+Every function returns a new array and raises what PostgreSQL raises: 22004 for a NULL subscript, 2202E for
+subscripts that do not fit, 54000 for an array that would be too large.
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ def walk(node: object) -> Iterator[Expr]:
 
 
 def is_fixed(expr: Expr) -> bool:
-    """Tell whether an expression is made of constants and immutable functions alone, of which none asks for the session.
+    """Tell whether an expression is made of constants and immutable functions alone, of which none asks for
+    the session.
 
     One of very many nodes is not, so that asking is cheap.
     """

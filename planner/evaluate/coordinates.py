@@ -18,7 +18,9 @@ Bounds = tuple[tuple[Any, Any], ...]
 
 
 def coordinate(value: bytes | None, bounds: Bounds, count: int) -> Any:
-    """Return a part of a value; NULL for one that it has not, and for more than one subscript. ``count``: of its parts."""
+    """Return a part of a value; NULL for one that it has not, and for more than one subscript. ``count``: of
+    its parts.
+    """
     if value is None or len(bounds) != 1:
         return None
     at = bounds[0][1]

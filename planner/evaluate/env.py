@@ -89,8 +89,9 @@ class Layout:
     """Where values stand in a row: ``columns`` by (range, attnum), ``exprs`` by expression.
 
     ``outer`` is the layout of ``Env.row``. ``subplan`` compiles a sub-select; without it they are 0A000.
-    ``pieces``: a row is a tuple of rows, two at least, each with columns of its own; such a layout has no ``columns`` and ``exprs``.
-    ``records``: by range, what makes the function from such a row to the whole row of the range, where no place of the row has it.
+    ``pieces``: a row is a tuple of rows, two at least, each with columns of its own; such a layout has no
+    ``columns`` and ``exprs``. ``records``: by range, what makes the function from such a row to the whole row
+    of the range, where no place of the row has it.
     """
 
     columns: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -105,7 +106,9 @@ EMPTY_LAYOUT = Layout()
 
 
 class RowFunction(Protocol):
-    """A compiled expression; ``may_suspend`` tells that it can raise Suspend, ``grows`` that it may make values of any size."""
+    """A compiled expression; ``may_suspend`` tells that it can raise Suspend, ``grows`` that it may make
+    values of any size.
+    """
 
     may_suspend: bool
     grows: bool

@@ -279,7 +279,9 @@ def _scalar_array(unit: Unit, expr: ScalarArrayOp, depth: int) -> str:
 
 
 def _case(unit: Unit, expr: CaseExpr, depth: int) -> str:
-    """CASE: conditional expressions, so that only the chosen arm is evaluated; a dictionary where all arms are constants."""
+    """CASE: conditional expressions, so that only the chosen arm is evaluated; a dictionary where all arms
+    are constants.
+    """
     subject, constants = _constant_arms(expr)
     if subject is not None:
         found, temp = unit.name(constants, "case"), unit.temp()
@@ -298,7 +300,9 @@ def _case(unit: Unit, expr: CaseExpr, depth: int) -> str:
 
 
 def _constant_arms(expr: CaseExpr) -> tuple[Expr | None, dict[Any, Any]]:
-    """Return what ``CASE x WHEN 'a' THEN 'b' ...`` compares, and its results by the values; (None, ...) for other CASEs."""
+    """Return what ``CASE x WHEN 'a' THEN 'b' ...`` compares, and its results by the values; (None, ...) for
+    other CASEs.
+    """
     subject: Expr | None = None
     results: dict[Any, Any] = {}
     for when in expr.whens:

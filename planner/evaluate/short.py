@@ -1,7 +1,8 @@
 """Which statements surely compute little: those need no strand (``pgwire.give_way``), nor can they need one.
 
-What is not listed here is not short, so that what is forgotten costs a fraction of a microsecond and no more: operators that generated code spells out
-(``evaluate_inline``), comparisons, additions, the clock, sequences; over at most ``MOST_NODES`` nodes, none of them a query in a query.
+What is not listed here is not short, so that what is forgotten costs a fraction of a microsecond and no more:
+operators that generated code spells out (``evaluate_inline``), comparisons, additions, the clock, sequences;
+over at most ``MOST_NODES`` nodes, none of them a query in a query.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ _PRINTED_AT_ONCE: Final = SMALL | {
     *(domain.VARCHAR, domain.BPCHAR, domain.TEXT, domain.JSON, domain.JSONB, domain.UNKNOWN, domain.NUMERIC, domain.POINT, domain.XID8, domain.TID),
     *domain.REG_TYPES,
 }  # fmt: skip
-"""Types whose values go to the client in one step, however long: of others (arrays, bytea, text search, polygons …) printing alone may take seconds."""
+"""Types whose values go to the client in one step, however long: of others (arrays, bytea, text search,
+polygons …) printing alone may take seconds."""
 
 
 @functools.cache

@@ -73,7 +73,8 @@ AT_ONCE = 1 << 12  # characters compiled in one go: some milliseconds, which oth
 MAX_PART = 400  # characters of an operand; a longer one becomes a function of its own
 
 ROWS_AT_A_TIME = 16
-"""Rows between two looks at the clock where functions of numbers, dates and their like are called; with other functions it is each row."""
+"""Rows between two looks at the clock where functions of numbers, dates and their like are called; with other
+functions it is each row."""
 LONG_BODY = 1000
 """Characters of operators without calls that take some microseconds for a row."""
 CELL = 4
@@ -117,7 +118,9 @@ def _is_long(sources: list[str]) -> bool:
 
 
 def _groups(sources: list[str]) -> Iterator[list[str]]:
-    """Yield sources for one function at a time: two at least, so that there are fewer functions than sources, however long their calls are."""
+    """Yield sources for one function at a time: two at least, so that there are fewer functions than sources,
+    however long their calls are.
+    """
     group: list[str] = []
     size = 0
     for source in sources:
@@ -130,7 +133,9 @@ def _groups(sources: list[str]) -> Iterator[list[str]]:
 
 
 def _with_slices(parts: list[str]) -> list[str]:
-    """Return the sources of a tuple's items, many neighbouring places of one row as a slice: that is faster from here on."""
+    """Return the sources of a tuple's items, many neighbouring places of one row as a slice: that is faster
+    from here on.
+    """
     if len(parts) < MANY_PLACES:
         return parts
     made: list[str] = []
@@ -168,7 +173,9 @@ _HELPER: Final = re.compile(r"\bh\d+\b")
 
 
 def _handed(source: str) -> str:
-    """Return the source of a function that gets the helpers which it calls, and which stand before it, as defaults of arguments."""
+    """Return the source of a function that gets the helpers which it calls, and which stand before it, as
+    defaults of arguments.
+    """
     head, body = source.split("):\n", 1)
     called = sorted(set(_HELPER.findall(body)))
     return "".join((head, *(f", {name}={name}" for name in called), "):\n", body)) if called else source
@@ -180,7 +187,9 @@ class Unit:
     def __init__(
         self, layout: Layout, exprs: Sequence[Expr], many: bool = False, *, fixed: bool = False
     ) -> None:
-        """Begin; ``many``: the function is one of many rows, and its body begins with ``prologue``. ``fixed``: of a constant (``Once``)."""
+        """Begin; ``many``: the function is one of many rows, and its body begins with ``prologue``.
+        ``fixed``: of a constant (``Once``).
+        """
         self.layout = layout
         self.fixed = fixed
         self.many = many
@@ -253,7 +262,8 @@ class Unit:
         return cast("RowFunction", function)
 
     def rows(self, body: str, width: int = 0) -> str:
-        """Return the source of what a loop goes over whose body has the source ``body``: the rows, giving way where they may take long.
+        """Return the source of what a loop goes over whose body has the source ``body``: the rows, giving way
+        where they may take long.
 
         ``width``: cells that the body makes, a thousand of which may be one short slice of a row.
         """
@@ -525,7 +535,9 @@ def _is_at_hand(expr: Expr) -> bool:
 
 
 class Once:
-    """The value of an expression of constants that was too long to compute ahead: computed when it is first asked for, and kept if it is short."""
+    """The value of an expression of constants that was too long to compute ahead: computed when it is first
+    asked for, and kept if it is short.
+    """
 
     __slots__ = ("_expr", "_function", "_known", "_value")
 

@@ -83,9 +83,10 @@ class ProcFact:
 class ExtensionFact:
     """A row of pg_available_extension_versions, and what the extension consists of.
 
-    All oids are ours. Those of functions nobody sees: CREATE EXTENSION makes a function of the catalog for each
-    (``planner.catalog.FunctionDef.internal``); aggregates are not among them, they are found as built-in ones are. ``types``: base types, no
-    arrays; CREATE EXTENSION makes a ``TypeDef`` of each. ``operators``: by name, found where the extension's schema is.
+    All oids are ours. Those of functions nobody sees: CREATE EXTENSION makes a function of the catalog for
+    each (``planner.catalog.FunctionDef.internal``); aggregates are not among them, they are found as built-in
+    ones are. ``types``: base types, no arrays; CREATE EXTENSION makes a ``TypeDef`` of each. ``operators``:
+    by name, found where the extension's schema is.
     """
 
     name: str
@@ -125,7 +126,9 @@ class CastFact:
 
 @dataclass(frozen=True, slots=True)
 class AggregateFact:
-    """A pg_aggregate row: kind n(ormal) o(rdered-set) h(ypothetical); 0 for functions of an extension's, and where there is none."""
+    """A pg_aggregate row: kind n(ormal) o(rdered-set) h(ypothetical); 0 for functions of an extension's, and
+    where there is none.
+    """
 
     proc: int
     kind: str
@@ -165,7 +168,9 @@ class Facts:
     prefixes: Mapping[int, str]
 
     def signature(self, oid: int) -> str:
-        """Return ``name(argtype,argtype)`` of a function, with pg_type names; of an extension's function with its name and a dot before it."""
+        """Return ``name(argtype,argtype)`` of a function, with pg_type names; of an extension's function with
+        its name and a dot before it.
+        """
         proc = self.procs[oid]
         return (
             f"{self.prefixes.get(oid, '')}{proc.name}({','.join(self.types[t].name for t in proc.arg_types)})"

@@ -17,7 +17,8 @@ FAMILIES: Final = (__name__, "planner.lower.forms", "planner.information")
 
 @functools.cache
 def load() -> Registry:
-    """Import every family of functions and their engine forms, and return the filled registry. LookupError for a builtin without a cost.
+    """Import every family of functions and their engine forms, and return the filled registry. LookupError
+    for a builtin without a cost.
 
     The first statement after a start may be the one that does it: others run in between.
     """
@@ -30,7 +31,9 @@ def load() -> Registry:
 
 
 def looks_up(node: object) -> bool:
-    """Tell whether an expression calls a function of something that users have made, which it looks up in the session's catalog."""
+    """Tell whether an expression calls a function of something that users have made, which it looks up in the
+    session's catalog.
+    """
     if not isinstance(node, FuncExpr | OpExpr):
         return False
     row = load().functions.get(node.proc)
@@ -38,7 +41,9 @@ def looks_up(node: object) -> bool:
 
 
 def searches(node: object) -> bool:
-    """Tell whether an expression calls a function of full-text search that looks a configuration or dictionary up, be it by a setting."""
+    """Tell whether an expression calls a function of full-text search that looks a configuration or
+    dictionary up, be it by a setting.
+    """
     if not isinstance(node, FuncExpr | OpExpr):
         return False
     row = load().functions.get(node.proc)

@@ -6,9 +6,10 @@
     process     large arguments are one long call of C, in a process beside the server (``outside``)
     bounded     grows, and its arguments do not: names, pictures of settings, what the catalog holds
 
-A builtin gets its cost where it is registered, and is refused without one, so that nobody sees it before it has its cost, whatever thread
-imports its family. Every cost is a builtin's (``tests/planner/builtins/test_costs.py``); a walk there
-doubles the arguments of each and counts what it does between two looks at the clock.
+A builtin gets its cost where it is registered, and is refused without one, so that nobody sees it before it
+has its cost, whatever thread imports its family. Every cost is a builtin's
+(``tests/planner/builtins/test_costs.py``); a walk there doubles the arguments of each and counts what it does
+between two looks at the clock.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Cost(StrEnum):
 
 
 def read() -> dict[str, Cost]:
-    """Return the costs by signature. ValueError for a line that is none, LookupError for a signature that is there twice."""
+    """Return the costs by signature. ValueError for a line that is none, LookupError for a signature that is
+    there twice.
+    """
     found: dict[str, Cost] = {}
     for line in DATA.read_text(encoding="utf-8").splitlines():
         cost, _, signature = line.partition(" ")

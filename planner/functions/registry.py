@@ -56,11 +56,13 @@ class Builtin:
 
     ``needs_types``: it takes the keyword ``types``, the argument type oids of the call (polymorphic functions).
 
-    ``for_rows``: takes the session and constants for all arguments but the first, and returns the function of that one for many rows
-    of one statement: what does not depend on the row is looked up once. Only of functions with ``needs_session`` that are stable, or as good as that.
+    ``for_rows``: takes the session and constants for all arguments but the first, and returns the function of
+    that one for many rows of one statement: what does not depend on the row is looked up once. Only of
+    functions with ``needs_session`` that are stable, or as good as that.
 
-    ``of_users``: the form of calls whose first argument may name an object that users make (a text search configuration or dictionary);
-    it takes the session first. ``python`` then is for constants that are PostgreSQL's own objects.
+    ``of_users``: the form of calls whose first argument may name an object that users make (a text search
+    configuration or dictionary); it takes the session first. ``python`` then is for constants that are
+    PostgreSQL's own objects.
 
     ``note`` says in one sentence how PostgreSQL's behaviour is reached, for the generated docs table.
 
@@ -120,7 +122,9 @@ class AggregateBuiltin:
 
 @dataclass(slots=True)
 class Registry:
-    """All rows, by pg_proc oid. Filled by importing the family modules (``planner.functions.load``); users' ranges add theirs."""
+    """All rows, by pg_proc oid. Filled by importing the family modules (``planner.functions.load``); users'
+    ranges add theirs.
+    """
 
     functions: dict[int, Builtin] = field(default_factory=dict)
     aggregates: dict[int, AggregateBuiltin] = field(default_factory=dict)
@@ -148,7 +152,9 @@ class Registry:
         of_users: PythonForm | None = None,
         note: str = "",
     ) -> None:
-        """Register the Python form of a function (called from a module of its family). LookupError where it has no cost."""
+        """Register the Python form of a function (called from a module of its family). LookupError where it
+        has no cost.
+        """
         row = self._function(signature)
         if row.python is not None:
             raise LookupError(f"{signature} has two Python forms")
@@ -195,7 +201,8 @@ REGISTRY = Registry()
 
 
 def forget_constructor(oid: int) -> None:
-    """Have a function of a catalog be no constructor of ranges, whatever had its oid in another catalog of this process.
+    """Have a function of a catalog be no constructor of ranges, whatever had its oid in another catalog of
+    this process.
 
     Oids are unique over the databases of a server; a process may have several servers, one after the other.
     """

@@ -38,7 +38,9 @@ class SequenceSystem(Protocol):
     """The sequences as the session uses them; every method raises SqlError 42P01, 42809 (no sequence), 42501."""
 
     def next(self, oid: int) -> int:
-        """nextval(): 2200H at the end, 25006. A negative oid: for an identity column, rights on its sequence do not matter."""
+        """nextval(): 2200H at the end, 25006. A negative oid: for an identity column, rights on its sequence
+        do not matter.
+        """
 
     def current(self, oid: int) -> int:
         """currval(): 55000 before the session's first nextval."""
@@ -75,26 +77,35 @@ class RoutineSystem(Protocol):
     """Users' functions, as expressions call them."""
 
     def call(self, call: SqlCall, args: Sequence[Any]) -> Coroutine[Any, Any, Any]:
-        """Run a function: its value, a RecordValue for a row, a list of either for a set. Raises what its statements raise."""
+        """Run a function: its value, a RecordValue for a row, a list of either for a set. Raises what its
+        statements raise.
+        """
 
     def start(self, call: SqlCall, args: Sequence[Any]) -> tuple[bool, Any]:
-        """Begin a call: (True, its value) if it is done already, else (False, an awaitable of the value). Raises as ``call``."""
+        """Begin a call: (True, its value) if it is done already, else (False, an awaitable of the value).
+        Raises as ``call``.
+        """
 
     def begin(self, work: Coroutine[Any, Any, Any]) -> tuple[bool, Any]:
         """Begin what a function does by statements of its own; returns as ``start``."""
 
     async def query(self, text: str) -> tuple[Sequence[OutputColumn], Sequence[Any]]:
-        """Run a text that is one query within the statement that runs. Raises SqlError 42P11 for any other, and what it raises."""
+        """Run a text that is one query within the statement that runs. Raises SqlError 42P11 for any other,
+        and what it raises.
+        """
 
     def call_now(self, call: SqlCall, args: Sequence[Any]) -> Any:
-        """As ``call``, on the spot. Raises SqlError 0A000 for a function that has to wait, 54001 for one that takes too long."""
+        """As ``call``, on the spot. Raises SqlError 0A000 for a function that has to wait, 54001 for one that
+        takes too long.
+        """
 
 
 class LargeObjectSystem(Protocol):
     """Large objects, as functions see them."""
 
     def start(self, name: str, args: Sequence[Any]) -> tuple[bool, Any]:
-        """Begin what a function of that name does: (True, its value) if it is done already, else (False, an awaitable of the value).
+        """Begin what a function of that name does: (True, its value) if it is done already, else (False, an
+        awaitable of the value).
 
         Raises SqlError 42704 (no such object or descriptor), 42501, 22023, 22003, 55000, 54000, 23505, 25006.
         """
@@ -151,7 +162,9 @@ class EvalSystem(Protocol):
         """Return about how many rows a stored table has; 0 for other relations."""
 
     def rows_and_ids(self, oid: int) -> tuple[int, int]:
-        """Return about how many rows a stored table has, and how many row ids it has given out; zeros for other relations."""
+        """Return about how many rows a stored table has, and how many row ids it has given out; zeros for
+        other relations.
+        """
 
     def blocks(self, oid: int) -> int:
         """Return how many blocks a stored table's ctids are in; 0 for other relations."""
@@ -160,7 +173,9 @@ class EvalSystem(Protocol):
         """Return when a table's columns were last counted because ANALYZE asked for it, and when without."""
 
     def vacuumed(self, oid: int) -> tuple[int | None, int]:
-        """Return when VACUUM worked on a table last since the server's start (microseconds since 1970), and how often."""
+        """Return when VACUUM worked on a table last since the server's start (microseconds since 1970), and
+        how often.
+        """
 
     @property
     def load_time_us(self) -> int:
@@ -182,19 +197,24 @@ class EvalSystem(Protocol):
         """The lower half of the id of the oldest running transaction."""
 
     def server_files(self, kind: Literal["log", "temporary"]) -> Iterable[tuple[str, int, int]]:
-        """Return name, bytes and time of change (microseconds since 1970) of the files of the log, or of temporary ones."""
+        """Return name, bytes and time of change (microseconds since 1970) of the files of the log, or of
+        temporary ones.
+        """
 
     def directory(self, path: str, *, missing_ok: bool, dots: bool) -> Sequence[str]:
         """Return the names in a directory of the data directory. Raises SqlError 42501 for others, 58P01, 42809."""
 
     async def file_bytes(self, name: str, offset: int, length: int, *, missing_ok: bool) -> bytes | None:
-        """Return bytes of a server's file; ``length`` below 0: to its end; ``offset`` below 0: from there. None where it is missing and may be.
+        """Return bytes of a server's file; ``length`` below 0: to its end; ``offset`` below 0: from there.
+        None where it is missing and may be.
 
         Raises SqlError 42501, 58P01, 42809, 58030, 54000.
         """
 
     async def file_status(self, name: str, *, missing_ok: bool) -> tuple[int, int, int, int, bool] | None:
-        """Return bytes, times of the last read, write and change (microseconds since 1970), and whether it is a directory. Raises SqlError 42501, 58P01."""
+        """Return bytes, times of the last read, write and change (microseconds since 1970), and whether it is
+        a directory. Raises SqlError 42501, 58P01.
+        """
 
     def log_memory(self, pid: int) -> bool:
         """Write into the server's log what memory a session has; False if there is no such session."""
@@ -236,10 +256,14 @@ class EvalSystem(Protocol):
         """Return the id of the running transaction."""
 
     def transaction_status(self, number: int) -> str | None:
-        """Return ``in progress``, ``committed``, ``aborted``, or None where it is not known; 22023 for a number of the future."""
+        """Return ``in progress``, ``committed``, ``aborted``, or None where it is not known; 22023 for a
+        number of the future.
+        """
 
     def current_snapshot(self) -> str:
-        """Return which transactions the running statement sees, as a value of pg_snapshot; 72000 where that is not known any more."""
+        """Return which transactions the running statement sees, as a value of pg_snapshot; 72000 where that
+        is not known any more.
+        """
 
     def export_snapshot(self) -> str:
         """Export the running transaction's snapshot and return its id; 25001 below a savepoint."""

@@ -4,7 +4,8 @@
     areas.py      boxes and circles
     polygons.py   paths and polygons: what is inside, what meets
 
-Shapes are those of ``pgwire.codecs.geometric``. Numbers that are not farther apart than EPSILON are *near*, and most tests ask for no
-more; so equality is not transitive, and nothing here can be hashed or sorted. The order of operations is PostgreSQL's, since it decides the
-last digits. Results that overflow or vanish are 22003, NaN is passed on.
+Shapes are those of ``pgwire.codecs.geometric``. Numbers that are not farther apart than EPSILON are *near*,
+and most tests ask for no more; so equality is not transitive, and nothing here can be hashed or sorted. The
+order of operations is PostgreSQL's, since it decides the last digits. Results that overflow or vanish are
+22003, NaN is passed on.
 """

@@ -4,7 +4,8 @@
     meeting     the point of both lines (None: parallel, or the same line)
     nearest     (distance, point of the first that is nearest to the second)
 
-A segment is on the line through its ends; whether a point of that line is on the segment is decided by the triangle inequality.
+A segment is on the line through its ends; whether a point of that line is on the segment is decided by the
+triangle inequality.
 """
 
 from __future__ import annotations
@@ -200,7 +201,9 @@ def on_line(line: Line, point: Point) -> bool:
 
 
 def line_nearest(line: Line, point: Point) -> Nearest:
-    """Return the point of a line nearest to another; the distance is NaN, and the point that other one, where there is none."""
+    """Return the point of a line nearest to another; the distance is NaN, and the point that other one, where
+    there is none.
+    """
     foot = meeting(line_through(point, line_crosswise(line)), line)
     if foot is None:
         return math.nan, point

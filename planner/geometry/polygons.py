@@ -1,7 +1,8 @@
 """Paths and polygons: lengths, areas, what is inside, what meets.
 
-A polygon's inside is decided by a ray to the right: every edge that crosses it adds +2 or -2, one that ends on it +1 or -1, and the
-sum is 0 outside. What compares every edge with every other gives way to other sessions in between.
+A polygon's inside is decided by a ray to the right: every edge that crosses it adds +2 or -2, one that ends
+on it +1 or -1, and the sum is 0 outside. What compares every edge with every other gives way to other
+sessions in between.
 """
 
 from __future__ import annotations
@@ -188,7 +189,9 @@ def _crossing(x: float, y: float, before_x: float, before_y: float) -> int | Non
 
 
 def same_polygon(one: Points, other: Points) -> bool:
-    """Whether two polygons have the same points in the same order, from whichever they begin and in either direction."""
+    """Whether two polygons have the same points in the same order, from whichever they begin and in either
+    direction.
+    """
     count = len(one)
     if count != len(other):
         return False

@@ -1,7 +1,8 @@
 """Whether one condition follows from others: which partial indexes have all rows that a query asks for.
 
-A conjunct follows if it is among those given, or if it is a comparison with a constant, a list of constants or IS NOT NULL
-and a narrower comparison of the same expression is given. What is not recognized does not follow.
+A conjunct follows if it is among those given, or if it is a comparison with a constant, a list of constants
+or IS NOT NULL and a narrower comparison of the same expression is given. What is not recognized does not
+follow.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ def _members(expr: Expr, scalar: Expr) -> list[object] | None:
 
 
 def _narrower(operator: Operator, value: Any, wanted: Operator, bound: Any) -> bool:
-    """Tell whether ``x operator value`` implies ``x wanted bound``; values of one type, ordered as Python orders them."""
+    """Tell whether ``x operator value`` implies ``x wanted bound``; values of one type, ordered as Python
+    orders them.
+    """
     try:
         if operator == "=":
             return bool(

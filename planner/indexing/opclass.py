@@ -5,7 +5,8 @@ btree, hash  every type with a default class; of other classes those of its fami
              text bytewise, as all text is ordered
 gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops), tsvector (tsvector_ops), texts by their
              trigrams (gin_trgm_ops, with pg_trgm), plain types by their values (with btree_gin)
-gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...; point, box, polygon, circle by their extents;
+gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...; point, box, polygon,
+circle by their extents;
              gist: tsvector as gin keeps it, plain types by their values (with btree_gist); spgist: text by its values
 bloom        int4 and text by their values, as btree keeps them (with bloom)
 brin         every type with a class, whichever (minmax, minmax_multi, bloom, inclusion) is written: nothing is kept for it, the bounds in parts
@@ -86,7 +87,9 @@ ELEMENTS: Final = frozenset(
 
 @cache
 def _classes() -> dict[tuple[int, str], tuple[int, int, bool]]:
-    """Return operator classes by (method oid, name, not unique in PostgreSQL either): the first default one, else the first."""
+    """Return operator classes by (method oid, name, not unique in PostgreSQL either): the first default one,
+    else the first.
+    """
     found: dict[tuple[int, str], tuple[int, int, bool]] = {}
     for row in rows("opclass"):
         key = int(row["opcmethod"]), str(row["opcname"])
@@ -132,7 +135,9 @@ def _key_types() -> dict[int, tuple[int, int]]:
 
 
 def kept_type(type_oid: int, method: str, name: str = "") -> int:
-    """Return the type that an index has a column of, as pg_attribute says: that of its operator class where it keeps another one."""
+    """Return the type that an index has a column of, as pg_attribute says: that of its operator class where
+    it keeps another one.
+    """
     made = class_oid(type_oid, method, name)
     brought = class_named(method, name) if name else default_class(method, type_oid)
     if brought is not None and brought.oid == made:
@@ -174,8 +179,8 @@ def _input_type(type_oid: int) -> int:
 def check_class(type_: SqlType, method: str, written: ast.Name, span: Span | None) -> str:
     """Return the name of the operator class of an index key, "" for the type's default one.
 
-    Raises SqlError 42704 (no such class, no default one), 42804 (not of this type); 0A000 for a class, and for a type, of
-    which no index is kept here.
+    Raises SqlError 42704 (no such class, no default one), 42804 (not of this type); 0A000 for a class, and
+    for a type, of which no index is kept here.
     """
     type_oid = type_.oid
     name = ""
@@ -202,7 +207,9 @@ def check_class(type_: SqlType, method: str, written: ast.Name, span: Span | Non
 
 
 def named_class(type_oid: int, method: str, written: ast.Name, span: Span | None) -> str:
-    """Return the name of an operator class that is written, "" where it is the type's default one. Raises as ``check_class``."""
+    """Return the name of an operator class that is written, "" where it is the type's default one. Raises as
+    ``check_class``.
+    """
     brought = class_named(method, written[-1])
     if brought is None:
         return _written_class(type_oid, method, written, span)
@@ -278,7 +285,9 @@ def check_retyped(relation: RelationDef, column: ColumnDef, type_: SqlType, cata
 
 
 def check_indexable(oid: int, method: str, *, told: str = "") -> None:
-    """Raise 42704 when the type has no default operator class for an index method; ``told``: the one that the message names."""
+    """Raise 42704 when the type has no default operator class for an index method; ``told``: the one that the
+    message names.
+    """
     base = base_oid(oid)
     if method in ("btree", "hash"):
         has_one = default_opclass(base, METHOD_OIDS[method]) is not None

@@ -6,7 +6,8 @@
     btree_gist   gist gist_int4_ops  plain types, the default  likewise
     bloom        bloom int4_ops, text_ops      the default     an index of the values of each column
 
-Oids are of this project; nobody sees a class before its extension is there (``planner.bind.define.extension_operators``).
+Oids are of this project; nobody sees a class before its extension is there
+(``planner.bind.define.extension_operators``).
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ KEPT_BY: Final = {TRIGRAM_CLASS: (TRIGRAM_EXTENSION, "show_trgm"), HSTORE_CLASS:
 
 @dataclass(frozen=True, slots=True)
 class ExtensionClass:
-    """An operator class of an extension; ``input_type`` is what it is declared for, ``key_type`` 0 where that is kept."""
+    """An operator class of an extension; ``input_type`` is what it is declared for, ``key_type`` 0 where that
+    is kept.
+    """
 
     extension: str
     oid: int

@@ -28,7 +28,9 @@ _MASK: Final = (1 << 64) - 1
 
 
 def own_hasher(catalog: Catalog, class_oid: int, type_: SqlType, seed: int) -> Hasher:
-    """Return what hashes values of a type that are not NULL to 64 bits. Raises SqlError 42P17, 0A000; XX001 where it cannot be read."""
+    """Return what hashes values of a type that are not NULL to 64 bits. Raises SqlError 42P17, 0A000; XX001
+    where it cannot be read.
+    """
     found = catalog.opclass_by_oid(class_oid)
     family = None if found is None else catalog.opclass_by_oid(getattr(found, "family", 0))
     if not isinstance(found, OperatorClassDef) or not isinstance(family, OperatorFamilyDef):

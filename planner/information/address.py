@@ -1,11 +1,12 @@
-"""pg_get_object_address: from a kind of object, its names and its arguments to the catalog, oid and column that are its address.
+"""pg_get_object_address: from a kind of object, its names and its arguments to the catalog, oid and column
+that are its address.
 
     pg_get_object_address('table column', '{public,t,b}', '{}')      (1259,16384,2)
     pg_get_object_address('function', '{f}', '{integer}')            (1255,16390,0)
     pg_get_object_address('operator', '{+}', '{int4,int4}')          (2617,551,0)
 
-The inverse of ``pg_describe_object``. Kinds of which nobody can have an object here (servers, publications, event triggers ...) are
-known, too: none of theirs is there, and the error is PostgreSQL's.
+The inverse of ``pg_describe_object``. Kinds of which nobody can have an object here (servers, publications,
+event triggers ...) are known, too: none of theirs is there, and the error is PostgreSQL's.
 """
 
 from __future__ import annotations

@@ -271,7 +271,9 @@ def domain_constraint_text(
 
 
 def shown_value(session: EvalSession, sql: str) -> str:
-    """Return the stored default of a domain as a reader sees it: a text of the catalog, whose literals are standard ones."""
+    """Return the stored default of a domain as a reader sees it: a text of the catalog, whose literals are
+    standard ones.
+    """
     expr = bind_clause(Scope(context=stored_context(session.catalog, sql)), parse_expression(sql), "DEFAULT")
     shown = deparse_expr(
         expr,
@@ -375,7 +377,8 @@ def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str |
     """Return a view's query as the reader's search path shows it; NULL for what is no stored view."""
     if view.kind not in BY_QUERY or not view.view_sql:
         return None
-    # which names need their schema depends on the search path and on the names there are; lists of columns follow what is read
+    # which names need their schema depends on the search path and on the names there are; lists of columns
+    # follow what is read
     found = [session.catalog.relation_by_oid(oid) for oid in view.depends_on]
     versions = tuple([0 if one is None else one.version for one in found])
     names = tuple([column.name for column in view.columns])
@@ -423,7 +426,9 @@ RULE_OID_BASE = 0xC000_0000
 
 
 def rule_definition(session: EvalSession, oid: int, pretty: bool = False) -> str | None:
-    """SQL's ``pg_get_ruledef``: the _RETURN rule of a view (``engine.catalog.relations.dependency_rows.rewrite_oid``)."""
+    """SQL's ``pg_get_ruledef``: the _RETURN rule of a view
+    (``engine.catalog.relations.dependency_rows.rewrite_oid``).
+    """
     view = session.catalog.relation_by_oid(oid & ~RULE_OID_BASE) if oid >= RULE_OID_BASE else None
     text = view_text(session, view, pretty=pretty) if view is not None else None
     if view is None or text is None:
@@ -469,7 +474,9 @@ def _arguments(proc: ProcFact, *, defaults: bool) -> str:
 
 
 def with_order(parts: Sequence[str], direct: int) -> str:
-    """Return the arguments of an ordered-set aggregate, of which ``direct`` stand before ORDER BY; a VARIADIC one stands on both sides."""
+    """Return the arguments of an ordered-set aggregate, of which ``direct`` stand before ORDER BY; a VARIADIC
+    one stands on both sides.
+    """
     ordered = parts[direct:] or parts[-1:]
     return f"{', '.join(parts[:direct])} ORDER BY {', '.join(ordered)}".lstrip()
 

@@ -3,8 +3,8 @@ r"""pg_describe_object: what an object is called in messages, by its catalog and
     pg_describe_object('pg_class'::regclass, 16384, 2)      column b of table t
     pg_describe_object('pg_operator'::regclass, 96, 0)      operator =(integer,integer)
 
-psql asks for the members of extensions (``\dx+``), and whoever reads ``pg_depend``. Names carry their schema where the search path
-does not find them. An oid that names nothing gives NULL, as in PostgreSQL.
+psql asks for the members of extensions (``\dx+``), and whoever reads ``pg_depend``. Names carry their schema
+where the search path does not find them. An oid that names nothing gives NULL, as in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def _rule(session: EvalSession, oid: int) -> str | None:
 
 def default_column(session: EvalSession, oid: int) -> tuple[RelationDef, str] | None:
     """Return the table and the column that a default is of, by the default's oid."""
-    # engine.catalog.relations.dependency_rows.attrdef_oid keeps 31 bits: which table it is of, from the 1,341,354th oid on, is found by trying
+    # engine.catalog.relations.dependency_rows.attrdef_oid keeps 31 bits: which table it is of, from the
+    # 1,341,354th oid on, is found by trying
     for whole in range(oid & 0x7FFF_FFFF, 1601 << 30, 1 << 31):
         owner, number = divmod(whole, 1601)
         table = session.catalog.relation_by_oid(owner)
@@ -144,7 +145,9 @@ def _member(session: EvalSession, oid: int) -> int:
 def _in_family(
     word: str, file: str, number: str, what: Callable[[EvalSession, int], str | None]
 ) -> Callable[[EvalSession, int], str | None]:
-    """Return what describes operators, or functions, of families; ``what`` describes the operator or function itself."""
+    """Return what describes operators, or functions, of families; ``what`` describes the operator or function
+    itself.
+    """
 
     def describe(session: EvalSession, oid: int) -> str | None:
         row = next((row for row in rows(file) if int(row["oid"]) == oid), None)

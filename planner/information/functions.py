@@ -50,7 +50,9 @@ def called_function(session: EvalSession, function: FunctionDef) -> str:
 
 
 def namer(session: EvalSession) -> built_in.FunctionNamer:
-    """Return what tells what the reader has to write for a user's function, text search object or collation (oid, schema, name)."""
+    """Return what tells what the reader has to write for a user's function, text search object or collation
+    (oid, schema, name).
+    """
 
     def name(oid: int, schema: str, called: str) -> str:
         function = session.catalog.function_by_oid(oid)

@@ -1,9 +1,11 @@
-r"""pg_identify_object and pg_identify_object_as_address: an object by its kind and a name that every session reads alike.
+r"""pg_identify_object and pg_identify_object_as_address: an object by its kind and a name that every session
+reads alike.
 
     pg_identify_object('pg_class'::regclass, 16384, 2)                (table column,public,t,public.t.b)
     pg_identify_object_as_address('pg_proc'::regclass, 16390, 0)      (function,"{public,f}","{integer}")
 
-The second is what ``pg_get_object_address`` reads. Of an object that is not there the kind alone is told, as far as its catalog says it.
+The second is what ``pg_get_object_address`` reads. Of an object that is not there the kind alone is told, as
+far as its catalog says it.
 """
 
 from __future__ import annotations
@@ -48,8 +50,8 @@ _PG_CATALOG: Final = "pg_catalog"
 class Identity:
     """What tells an object from all others.
 
-    ``names``, ``args``: its address, as ``pg_get_object_address`` takes it. ``schema``, ``name``: quoted, None where its kind has none, or its name
-    alone does not tell it from others of the schema.
+    ``names``, ``args``: its address, as ``pg_get_object_address`` takes it. ``schema``, ``name``: quoted,
+    None where its kind has none, or its name alone does not tell it from others of the schema.
     """
 
     kind: str
@@ -430,7 +432,9 @@ _BY_CATALOG: Final[Mapping[int, _Identify]] = {
 
 
 def _identify(session: EvalSession, class_oid: int, oid: int, number: int) -> Identity | str:
-    """Return what an object is, or the kind of one that is not there. Raises SqlError XX000 for a catalog that has no objects, as PostgreSQL."""
+    """Return what an object is, or the kind of one that is not there. Raises SqlError XX000 for a catalog
+    that has no objects, as PostgreSQL.
+    """
     plain: Any = _Nowhere(session)
     if class_oid == _PG_CLASS:
         return _relation(plain, oid, number)

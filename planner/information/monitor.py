@@ -124,7 +124,9 @@ def terminate_backend(session: EvalSession, pid: int, timeout: int = 0) -> bool:
 
 
 def log_memory(session: EvalSession, pid: int) -> bool:
-    """SQL's ``pg_log_backend_memory_contexts``: the log gets what the session has; false with a warning where there is no such session."""
+    """SQL's ``pg_log_backend_memory_contexts``: the log gets what the session has; false with a warning where
+    there is no such session.
+    """
     if session.system.log_memory(pid):
         return True
     session.system.warn(f"PID {pid} is not a PostgreSQL server process")
@@ -142,7 +144,9 @@ def xid_age(session: EvalSession, xid: int) -> int:
 
 
 def replica_identity_index(session: EvalSession, oid: int) -> int | None:
-    """SQL's ``pg_get_replica_identity_index``: the index of REPLICA IDENTITY USING INDEX, the primary key by default."""
+    """SQL's ``pg_get_replica_identity_index``: the index of REPLICA IDENTITY USING INDEX, the primary key by
+    default.
+    """
     table = session.catalog.relation_by_oid(oid)
     if table is None or table.replica_identity not in ("d", "i"):
         return None
@@ -164,7 +168,9 @@ def filenode(session: EvalSession, oid: int) -> int | None:
 
 
 def filenode_relation(session: EvalSession, tablespace: int, node: int) -> int | None:
-    """SQL's ``pg_filenode_relation``: the relation whose ``pg_relation_filenode`` this is; all are in pg_default (0: the database's tablespace)."""
+    """SQL's ``pg_filenode_relation``: the relation whose ``pg_relation_filenode`` this is; all are in
+    pg_default (0: the database's tablespace).
+    """
     known = node and tablespace in (0, _TABLESPACES["pg_default"]) and filenode(session, node) == node
     return node if known else None
 
@@ -194,7 +200,8 @@ _CHANGED = _BITS["u"] | _BITS["d"]
 
 
 def is_updatable(session: EvalSession, oid: int, triggers: bool, attnum: int = 0) -> int:
-    """SQL's ``pg_relation_is_updatable``: a bit mask of INSERT, UPDATE, DELETE; with ``triggers`` also by INSTEAD OF ones.
+    """SQL's ``pg_relation_is_updatable``: a bit mask of INSERT, UPDATE, DELETE; with ``triggers`` also by
+    INSTEAD OF ones.
 
     ``attnum``: count INSERT and UPDATE of a view only where this column can be given a value, 0: where any can.
     """
@@ -316,7 +323,9 @@ def options_to_table(options: Sequence[str | None]) -> Iterator[tuple[str, str |
 
 
 def foreign_options_valid(options: Sequence[str | None], catalog: int) -> bool:
-    """SQL's ``postgresql_fdw_validator``: true. Raises SqlError 42601 for an option that objects of a catalog have not."""
+    """SQL's ``postgresql_fdw_validator``: true. Raises SqlError 42601 for an option that objects of a catalog
+    have not.
+    """
     check_names((option.partition("=")[0] for option in options if option is not None), catalog)
     return True
 
@@ -416,7 +425,9 @@ def _register_statistics() -> None:
 
 
 def brin_ranges_missing(session: EvalSession, oid: int, block: int = 0) -> int:
-    """Return how many ranges of a brin index have no bounds yet: 0, they are written with the rows. SqlError as ``_own_index``, 22003."""
+    """Return how many ranges of a brin index have no bounds yet: 0, they are written with the rows. SqlError
+    as ``_own_index``, 22003.
+    """
     if not 0 <= block < 1 << 32:
         raise SqlError("22003", f"block number out of range: {block}")
     _own_index(session, oid, "brin")
@@ -446,13 +457,17 @@ def _own_index(session: EvalSession, oid: int, method: str) -> None:
 
 
 def forget_brin_range(session: EvalSession, oid: int, block: int) -> str:
-    """SQL's ``brin_desummarize_range``: bounds go with the rows that they are of. Raises SqlError as ``brin_ranges_missing``."""
+    """SQL's ``brin_desummarize_range``: bounds go with the rows that they are of. Raises SqlError as
+    ``brin_ranges_missing``.
+    """
     brin_ranges_missing(session, oid, block)
     return ""
 
 
 def pending_gin_pages(session: EvalSession, oid: int) -> int:
-    """SQL's ``gin_clean_pending_list``: 0, keys are in their index with their rows. Raises SqlError as ``_own_index``."""
+    """SQL's ``gin_clean_pending_list``: 0, keys are in their index with their rows. Raises SqlError as
+    ``_own_index``.
+    """
     _own_index(session, oid, "gin")
     return 0
 

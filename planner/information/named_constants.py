@@ -2,8 +2,8 @@
 
     nextval('16385'::regclass)    nextval('s'::regclass)        '{16400,23}'::regtype[]    '{mood,integer}'::regtype[]
 
-Names follow their objects; those that the reader's search path does not find have their schema. Definitions are shown under the
-reader's ``standard_conforming_strings``, as in PostgreSQL: never with E'…'.
+Names follow their objects; those that the reader's search path does not find have their schema. Definitions
+are shown under the reader's ``standard_conforming_strings``, as in PostgreSQL: never with E'…'.
 """
 
 from __future__ import annotations
@@ -33,19 +33,25 @@ _TYPES: Final = {format_type(oid): oid for oid in NAMED if oid not in SEARCH_NAM
 
 
 def for_reader(session: EvalSession, text: str) -> str:
-    """Write a text's constants as the reader has to: what those of reg* types name, as the search path shows it, and backslashes."""
+    """Write a text's constants as the reader has to: what those of reg* types name, as the search path shows
+    it, and backslashes.
+    """
     return as_literals_are(session, names_for_reader(session, text))
 
 
 def as_literals_are(session: EvalSession, text: str) -> str:
-    """Return a text whose literals the reader's statements take, which double backslashes under ``standard_conforming_strings = off``."""
+    """Return a text whose literals the reader's statements take, which double backslashes under
+    ``standard_conforming_strings = off``.
+    """
     if not session.escapes or "\\" not in text:
         return text
     return _TOKEN.sub(lambda token: token[0].replace("\\", "\\\\") if token[0][0] == "'" else token[0], text)
 
 
 def names_for_reader(session: EvalSession, text: str) -> str:
-    """Write what constants of reg* types name as the search path shows it; what the reader cannot find, as it stands."""
+    """Write what constants of reg* types name as the search path shows it; what the reader cannot find, as it
+    stands.
+    """
 
     def shown(match: re.Match[str]) -> str:
         label = match["label"]
@@ -65,7 +71,9 @@ def names_for_reader(session: EvalSession, text: str) -> str:
 
 
 def with_names(text: str, catalog: Catalog) -> str:
-    """Return a text with what its constants name as who has no search path of theirs sees it: what is not in public with its schema."""
+    """Return a text with what its constants name as who has no search path of theirs sees it: what is not in
+    public with its schema.
+    """
     return names_for_reader(cast("EvalSession", NamesOf(catalog, ("pg_catalog", "public"), "")), text)
 
 

@@ -1,4 +1,5 @@
-"""What a session asks about partitions: the tree below a table or index, its root, and whether a hash partition has a row.
+"""What a session asks about partitions: the tree below a table or index, its root, and whether a hash
+partition has a row.
 
 A partitioned index is a tree as its table is; both are told alike.
 """

@@ -1,10 +1,10 @@
 """Privilege inquiry: has_table_privilege and its family, pg_has_role, access control lists.
 
-What a role may do is said in ``planner.catalog.rights``. Functions and types are everybody's to use, as long as nothing is
-granted on them.
+What a role may do is said in ``planner.catalog.rights``. Functions and types are everybody's to use, as long
+as nothing is granted on them.
 
-The answer is that of now, whatever time a statement reads at: policies, views and functions that ask let nobody in from whom a right
-has been taken since. Names are those of the time that is read.
+The answer is that of now, whatever time a statement reads at: policies, views and functions that ask let
+nobody in from whom a right has been taken since. Names are those of the time that is read.
 
 A privilege word that does not belong to the kind of object is 22023, an unknown name the SQLSTATE of its kind, an
 unknown oid gives NULL.
@@ -222,7 +222,9 @@ _LONGEST: Final = 80
 
 
 def _word(part: str) -> str:
-    """Return a privilege's name in upper case with one blank between words; of one that is too long for any only its beginning."""
+    """Return a privilege's name in upper case with one blank between words; of one that is too long for any
+    only its beginning.
+    """
     return " ".join(stripped(part, whitespace, True, True)[:_LONGEST].upper().split())
 
 
@@ -338,8 +340,9 @@ def _role_inquiry(with_user: bool) -> Callable[..., bool | None]:
 def latest_tid(session: EvalSession, name: str, tid: int) -> int:
     """SQL's ``currtid2``: where the latest version of a row is: an UPDATE leaves it where it was.
 
-    A view whose column ``ctid`` is that of a table stands for the table. Raises SqlError 42P01, 42501, 22023 for a block that the table
-    has not, 42809 (indexes, composite types, and views without such a column), 0A000 (what stores no rows).
+    A view whose column ``ctid`` is that of a table stands for the table. Raises SqlError 42P01, 42501, 22023
+    for a block that the table has not, 42809 (indexes, composite types, and views without such a column),
+    0A000 (what stores no rows).
     """
     relation = _relation(session, name)
     if relation is None:

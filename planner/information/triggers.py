@@ -20,7 +20,9 @@ from planner.information.named_constants import for_reader
 
 
 def trigger_definition(session: EvalSession, oid: int, pretty: bool | None = None) -> str | None:
-    """SQL's ``pg_get_triggerdef``; NULL for an unknown oid. With ``pretty`` given, names that the reader's path finds go unqualified."""
+    """SQL's ``pg_get_triggerdef``; NULL for an unknown oid. With ``pretty`` given, names that the reader's
+    path finds go unqualified.
+    """
     found = session.catalog.trigger_by_oid(oid)
     return None if found is None else trigger_text(session, *found, pretty=pretty)
 

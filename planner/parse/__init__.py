@@ -2,10 +2,11 @@
 
     parse("select 1; select 2")  ->  [Parsed(Select, "select 1", 0..8), Parsed(Select, "select 2", 10..18)]
 
-PostgreSQL's own grammar does the work (as a C library, of version 18; newer constructs than 15 are refused
-by the readers); ``planner.parse.beyond`` reads the few statements of our own. Its tree comes as JSON with byte offsets, ``planner.parse.reader.query`` and ``planner.parse.reader.statement``
-turn it into ``planner.ast``. All spans count characters of the whole text given, so the error position of the
-second statement of a string is right as it stands.
+PostgreSQL's own grammar does the work (as a C library, of version 18; newer constructs than 15 are refused by
+the readers); ``planner.parse.beyond`` reads the few statements of our own. Its tree comes as JSON with byte
+offsets, ``planner.parse.reader.query`` and ``planner.parse.reader.statement`` turn it into ``planner.ast``.
+All spans count characters of the whole text given, so the error position of the second statement of a string
+is right as it stands.
 
 Promises: pure, no state, usable in any thread; every failure is a SqlError: 42601 with PostgreSQL's wording
 and position, 0A000 for refused constructs, 54001 for nesting that is too deep, 54000 for texts over
@@ -45,10 +46,12 @@ LARGE_JSON = 1 << 18
 _decode = msgspec.json.Decoder().decode
 
 PARSED_HERE = 32 * 1024
-"""Characters of a text that the grammar reads in the loop's thread; longer ones come in by other threads, or are read outside."""
+"""Characters of a text that the grammar reads in the loop's thread; longer ones come in by other threads, or
+are read outside."""
 
 GRAMMAR_BYTES = 240
-"""What the grammar takes for a character of a text at most: the tree, and its JSON. Of statements TABLE a it is 195, of a list of literals 173, of column definitions 63."""
+"""What the grammar takes for a character of a text at most: the tree, and its JSON. Of statements TABLE a it
+is 195, of a list of literals 173, of column definitions 63."""
 
 _OPERATORS = re.compile(r"[-+*/<>=~!@#%^&|`?]{256,512}")
 
@@ -199,10 +202,13 @@ def _parse_plain(text: str) -> list[Parsed]:
 
 
 def _decode_large(text: str) -> tuple[Raw, list[Raw]]:
-    """Decode JSON without holding up others: for each object the hook gives way, and the interpreter looks for threads that wait.
+    """Decode JSON without holding up others: for each object the hook gives way, and the interpreter looks
+    for threads that wait.
 
-    Long strings are decoded before, in steps. Raises SqlError 53200 where it takes more than a statement may have (``METER.each``). Returns the tree and all its objects. The decoder's own lists go when the hook raises; as the objects are kept here, what they hold does not go
-    with them in one step but by ``pgwire.release.release_error``.
+    Long strings are decoded before, in steps. Raises SqlError 53200 where it takes more than a statement may
+    have (``METER.each``). Returns the tree and all its objects. The decoder's own lists go when the hook
+    raises; as the objects are kept here, what they hold does not go with them in one step but by
+    ``pgwire.release.release_error``.
     """
     kept: list[Raw] = []
     most = METER.each // OBJECT_BYTES if METER.each else len(text)
@@ -284,9 +290,11 @@ def _tokens(text: str) -> list[as_of.Token]:
 
 
 def _scanning(text: str) -> int:
-    """Weigh a text: its length where others would wait, or where the grammar may take more memory than there is, and what the scanner takes beyond that.
+    """Weigh a text: its length where others would wait, or where the grammar may take more memory than there
+    is, and what the scanner takes beyond that.
 
-    Of operators in a row, and of comments that begin in a row, it takes the square: of each 512 of a run as much as of all before.
+    Of operators in a row, and of comments that begin in a row, it takes the square: of each 512 of a run as
+    much as of all before.
     """
     found, run, at = len(text) if in_loop() or GRAMMAR_BYTES * len(text) > METER.room() else 0, 0, 0
     while (match := next_match(_OPERATORS, text, at)) is not None:

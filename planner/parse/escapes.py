@@ -1,9 +1,11 @@
-r"""Texts of sessions with ``standard_conforming_strings = off``, whose plain literals know escapes: made into standard ones.
+r"""Texts of sessions with ``standard_conforming_strings = off``, whose plain literals know escapes: made into
+standard ones.
 
     INSERT INTO t VALUES ('C:\\new', 'it\'s', E'\n')   ->   INSERT INTO t VALUES ('C:\new' , 'it''s', E'\n')
 
-This is where a text comes in; whatever keeps, prints or caches it afterwards sees standard literals alone. A literal is
-as long as before (blanks follow it), so that positions hold. The parser library itself decodes the escapes, and says what is wrong with them.
+This is where a text comes in; whatever keeps, prints or caches it afterwards sees standard literals alone. A
+literal is as long as before (blanks follow it), so that positions hold. The parser library itself decodes the
+escapes, and says what is wrong with them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _PLAIN: Final = r"'(?:[^']++|'')*+'"
 
 
 def _tokens(string: str, unicode: str) -> re.Pattern[str]:
-    """Return what finds the tokens of a text whose plain literals are ``string``, and those with Unicode escapes, or their beginnings, ``unicode``."""
+    """Return what finds the tokens of a text whose plain literals are ``string``, and those with Unicode
+    escapes, or their beginnings, ``unicode``.
+    """
     return re.compile(
         rf"""
         (?P<comment> --[^\n\r]*+ )
@@ -54,7 +58,9 @@ _PREFIX: Final = "SELECT E"
 
 
 class Escape(NamedTuple):
-    """The first escape of a plain literal, of which clients are warned: where the literal starts, in characters from 0, and what is said."""
+    """The first escape of a plain literal, of which clients are warned: where the literal starts, in
+    characters from 0, and what is said.
+    """
 
     at: int
     message: str
@@ -78,9 +84,11 @@ _ANY_WARNING: Final = (
 
 
 def to_standard(text: str) -> tuple[str, list[Escape]]:
-    """Return a text of the same length whose plain literals mean as standard ones what they mean with escapes, and which had some.
+    """Return a text of the same length whose plain literals mean as standard ones what they mean with
+    escapes, and which had some.
 
-    Raises SqlError 42601 for a literal that does not end, 0A000 for ``U&'...'``, and what the grammar says of escapes (22025, 22021).
+    Raises SqlError 42601 for a literal that does not end, 0A000 for ``U&'...'``, and what the grammar says of
+    escapes (22025, 22021).
     """
     pieces: list[str] = []
     found: list[Escape] = []

@@ -1,14 +1,16 @@
-r"""What the syntax tree of a long text will take, told before the grammar makes it: its calls of C neither give way nor look at a bound.
+r"""What the syntax tree of a long text will take, told before the grammar makes it: its calls of C neither
+give way nor look at a bound.
 
     text ──► copies of it (UTF-8, tokens, JSON)  more than a statement may have?  53200
          ──► commas that no constant has in it   more objects than fit?           53200, where a tenth of the text has been read
 
-The grammar itself takes up to ``parse.GRAMMAR_BYTES`` for each character, in one call: where there is no room for that it runs in a process that is
-lent some (``pgwire.give_way.outside``).
+The grammar itself takes up to ``parse.GRAMMAR_BYTES`` for each character, in one call: where there is no room
+for that it runs in a process that is lent some (``pgwire.give_way.outside``).
 
-Each comma of a list, of targets, rows, arguments or names, comes with an item of two objects or more. What is counted is as the grammar
-counts, but for texts with ``\'`` (E'' and standard_conforming_strings = off), whose constants end elsewhere: their commas are not counted, and
-the tree is counted while it is read, as every tree is (``planner.parse``).
+Each comma of a list, of targets, rows, arguments or names, comes with an item of two objects or more. What is
+counted is as the grammar counts, but for texts with ``\'`` (E'' and standard_conforming_strings = off), whose
+constants end elsewhere: their commas are not counted, and the tree is counted while it is read, as every tree
+is (``planner.parse``).
 """
 
 from __future__ import annotations

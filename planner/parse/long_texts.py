@@ -1,10 +1,13 @@
-"""The grammar's tree of a long text, in steps: what ``pglast`` adds to a parse are calls that keep the interpreter from all other threads.
+"""The grammar's tree of a long text, in steps: what ``pglast`` adds to a parse are calls that keep the
+interpreter from all other threads.
 
-    text ──► UTF-8, a piece at a time ──► pg_query_parse (others run) ──► JSON, decoded a piece at a time ──► without_long_strings
+    text ──► UTF-8, a piece at a time ──► pg_query_parse (others run) ──► JSON, decoded a piece at a time ──►
+    without_long_strings
                                                       └── error: message, and place in characters
 
-``pglast.parser`` decodes the tree in one call (100 MB of a million targets: 100 ms), and for an error counts every character of the text (20 ms for each
-million). Here the library that it comes with, libpg_query, is called as its header has it. For short texts ``pglast`` is the faster one.
+``pglast.parser`` decodes the tree in one call (100 MB of a million targets: 100 ms), and for an error counts
+every character of the text (20 ms for each million). Here the library that it comes with, libpg_query, is
+called as its header has it. For short texts ``pglast`` is the faster one.
 
 Promises: pure, usable in any thread; where the calling code is open, it gives way between two pieces.
 """
@@ -88,10 +91,12 @@ def _decoded(address: int, size: int) -> Iterator[str]:
 
 
 def without_long_strings(tree: str) -> tuple[str, list[str]]:
-    """Return the JSON of a tree with stand-ins for its long strings, and these strings, decoded: to JSON's decoder each is one step.
+    """Return the JSON of a tree with stand-ins for its long strings, and these strings, decoded: to JSON's
+    decoder each is one step.
 
-    Where nothing is quoted an object begins within a few characters. In a string there is a backslash before each quote, so that neither what
-    an object begins with nor what stands between a key and its string is seen in one, its last characters apart.
+    Where nothing is quoted an object begins within a few characters. In a string there is a backslash before
+    each quote, so that neither what an object begins with nor what stands between a key and its string is
+    seen in one, its last characters apart.
     """
     parts: list[str] = []
     strings: list[str] = []

@@ -2,7 +2,8 @@
 
     scan("a <> 'b' -- c")  ──►  (0, 0, IDENT, NO_KEYWORD)  (2, 3, NOT_EQUALS, …)  (5, 7, SCONST, …)  (9, 12, SQL_COMMENT, …)
 
-The library makes all tokens in one call, of some two microseconds for each; those of a long text are made in a process beside the server.
+The library makes all tokens in one call, of some two microseconds for each; those of a long text are made in
+a process beside the server.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _ALONE: Final = frozenset("(),;[]")
 
 
 class Token(NamedTuple):
-    """A token: ``start`` and ``end`` (inclusive) count characters; ``name`` and ``kind`` are what the scanner calls it and its keyword."""
+    """A token: ``start`` and ``end`` (inclusive) count characters; ``name`` and ``kind`` are what the scanner
+    calls it and its keyword.
+    """
 
     start: int
     end: int
@@ -39,7 +42,9 @@ class ScanError(Exception):
 
 
 def scan(text: str, told: bool = True) -> list[Token]:
-    """Return the tokens of a text, comments too. Raises ScanError, without its message unless it is to be ``told``: that quotes as much as it likes; SqlError 22021 for what is not UTF-8."""
+    """Return the tokens of a text, comments too. Raises ScanError, without its message unless it is to be
+    ``told``: that quotes as much as it likes; SqlError 22021 for what is not UTF-8.
+    """
     if len(text) <= HERE:
         try:
             return [Token(t.start, t.end, t.name, t.kind) for t in _scanned(text)]
@@ -56,7 +61,8 @@ def scan(text: str, told: bool = True) -> list[Token]:
 
 
 def each(text: str) -> Iterator[Token]:
-    """Yield the tokens of a text without comments; those of a long text are made step by step, as far as they are asked for.
+    """Yield the tokens of a text without comments; those of a long text are made step by step, as far as they
+    are asked for.
 
     Raises ScanError, whose place counts from where the scanner last began; SqlError 22021 for what is not UTF-8.
     """
@@ -82,7 +88,8 @@ def each(text: str) -> Iterator[Token]:
 def _settled(text: str, at: int, tokens: list[Token]) -> int:
     """Return how many of the tokens of a piece that begins at ``at`` are the same whatever follows.
 
-    Not the last one, nor what it adjoins, nor a literal before it: what looks like a minus may begin the comment behind which that goes on.
+    Not the last one, nor what it adjoins, nor a literal before it: what looks like a minus may begin the
+    comment behind which that goes on.
     """
     last = len(tokens) - 1
     while last > 0:
@@ -102,7 +109,9 @@ def _scanned(text: str) -> list[_pg.Token]:
 
 
 def raise_out_of_memory(error: Exception) -> None:
-    """Raise MemoryError where that is what libpg_query has met, in PostgreSQL's words: it says nothing about the text."""
+    """Raise MemoryError where that is what libpg_query has met, in PostgreSQL's words: it says nothing about
+    the text.
+    """
     if str(error.args[0]).startswith("out of memory"):
         raise MemoryError
 

@@ -6,8 +6,9 @@
     PARTITION BY HASH (a)             hash of the key modulo the modulus, as PostgreSQL computes it
     DEFAULT                           what no other has; rows with NULL in a range key, too
 
-A place in a range's bound is ``(-1,)`` for MINVALUE, ``(1,)`` for MAXVALUE, else ``(0, value)``, so tuples compare as bounds do.
-Values compare as the type's default btree class does (``planner.functions.values.compare``).
+A place in a range's bound is ``(-1,)`` for MINVALUE, ``(1,)`` for MAXVALUE, else ``(0, value)``, so tuples
+compare as bounds do. Values compare as the type's default btree class does
+(``planner.functions.values.compare``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -86,12 +87,12 @@ def range_of(bound: PartitionBound, key: PartitionKey) -> tuple[Place, Place]:
     )
 
 
-def list_of(bound: PartitionBound, key: PartitionKey) -> Sequence[Any]:
+def list_of(bound: PartitionBound, key: PartitionKey) -> Sequence[Hashable]:
     """Return what the values of a list partition are looked up by; None stands for NULL."""
     return (_read_values if key.types[0].oid >= FIRST_USER_OID else _kept_values)(bound.values, key.types[0])
 
 
-def _read_values(texts: tuple[str | None, ...], type_: SqlType) -> Sequence[Any]:
+def _read_values(texts: tuple[str | None, ...], type_: SqlType) -> Sequence[Hashable]:
     made = hash_key(base_oid(type_.oid))
     values = [None if text is None else key_value(text, type_) for text in texts]
     return tuple([value if value is None or made is None else made(value) for value in values])
@@ -100,12 +101,12 @@ def _read_values(texts: tuple[str | None, ...], type_: SqlType) -> Sequence[Any]
 _kept_values = functools.lru_cache(maxsize=KEPT_BOUNDS)(_read_values)
 
 
-def _least(bound: PartitionBound, type_: SqlType) -> tuple[Any, ...]:
+def _least(bound: PartitionBound, type_: SqlType) -> Place:
     """Return what the partition for some values is sorted by: the least of them that is not NULL."""
     return (_read_least if type_.oid >= FIRST_USER_OID else _kept_least)(bound.values, type_)
 
 
-def _read_least(texts: tuple[str | None, ...], type_: SqlType) -> tuple[Any, ...]:
+def _read_least(texts: tuple[str | None, ...], type_: SqlType) -> Place:
     sort = _sortable(type_)
     values = [sort(key_value(text, type_)) for text in texts if text is not None]
     return (0, 0, min(values)) if values else (0, 1)
@@ -142,7 +143,9 @@ def hashes(type_: SqlType) -> bool:
 
 
 def row_hash(values: Sequence[Any], types: Sequence[SqlType], own: Sequence[Hasher | None] = ()) -> int:
-    """Return the hash of a key, 0 .. 2^64 - 1 (compute_partition_hash_value); NULLs do not count. ``own``: what hashes some of the values in place of their types."""
+    """Return the hash of a key, 0 .. 2^64 - 1 (compute_partition_hash_value); NULLs do not count. ``own``:
+    what hashes some of the values in place of their types.
+    """
     found = 0
     for place, (value, type_) in enumerate(zip(values, types, strict=True)):
         if value is None:
@@ -165,7 +168,9 @@ def row_hash(values: Sequence[Any], types: Sequence[SqlType], own: Sequence[Hash
 
 @dataclass(slots=True)
 class Divided:
-    """The partitions of one table, ready to be searched. ``order``: by their bounds; ``default`` as well, ``places``: where each stands, by oid."""
+    """The partitions of one table, ready to be searched. ``order``: by their bounds; ``default`` as well,
+    ``places``: where each stands, by oid.
+    """
 
     parent: RelationDef
     order: tuple[RelationDef, ...]
@@ -245,10 +250,12 @@ class Divided:
     def overlapping(
         self, lower: Place | None, upper: Place | None, *, above: bool = False, below: bool = False
     ) -> list[RelationDef]:
-        """Return the partitions that may have keys whose first places are from ``lower`` to ``upper``, in the order of bounds.
+        """Return the partitions that may have keys whose first places are from ``lower`` to ``upper``, in the
+        order of bounds.
 
-        None: without a bound on that side. Both are prefixes: as many places as are known. ``above``, ``below``: without
-        ``lower``, ``upper`` itself. The default partition is among them unless the others have all such keys.
+        None: without a bound on that side. Both are prefixes: as many places as are known. ``above``,
+        ``below``: without ``lower``, ``upper`` itself. The default partition is among them unless the others
+        have all such keys.
         """
         chosen: list[tuple[Place, Place, RelationDef]] = []
         for (low, item), high in zip(self._ranges, self._uppers, strict=True):
@@ -312,7 +319,9 @@ def divided(parent: RelationDef, catalog: Any) -> Divided:
 
 
 def _hashers(key: PartitionKey, catalog: Catalog) -> Sequence[Hasher | None] | SqlError:
-    """Return what hashes the values of a key; what is wrong with it, which is told when a row is looked for, not to who drops the table."""
+    """Return what hashes the values of a key; what is wrong with it, which is told when a row is looked for,
+    not to who drops the table.
+    """
     try:
         return [
             own_hasher(catalog, oid, type_, _HASH_SEED) if oid else None
@@ -328,7 +337,9 @@ def hasher_of(catalog: Catalog, class_oid: int, type_: SqlType) -> Hasher:
 
 
 def is_division(key: object) -> bool:
-    """Tell whether a catalog keeps under ``key`` how a table is divided, which stays so until it, or a partition, is changed."""
+    """Tell whether a catalog keeps under ``key`` how a table is divided, which stays so until it, or a
+    partition, is changed.
+    """
     return isinstance(key, tuple) and key[:1] == (_DIVISION,)
 
 

@@ -14,7 +14,9 @@ from planner.query.rewrite import replace_children
 
 
 def insert_into(statement: Insert, parent: RelationDef, leaf: RelationDef, catalog: Catalog) -> Insert:
-    """Return an INSERT into ``parent`` as one into a partition, for rows that are complete; RETURNING stays with the parent."""
+    """Return an INSERT into ``parent`` as one into a partition, for rows that are complete; RETURNING stays
+    with the parent.
+    """
     attnums = column_map(parent, leaf)
     conflict = statement.on_conflict
     if conflict is not None:
@@ -51,7 +53,9 @@ def _conflict(
 
 
 def index_of_leaf(oid: int, leaf: RelationDef, catalog: Catalog) -> IndexDef:
-    """Return the part that the index ``oid`` of a partitioned table has in a table below. Raises SqlError 42P10 where it has none."""
+    """Return the part that the index ``oid`` of a partitioned table has in a table below. Raises SqlError
+    42P10 where it has none.
+    """
     for index in leaf.indexes:
         above = index.parent
         while above and above != oid:

@@ -12,7 +12,9 @@ Row = tuple[Any, ...]
 
 
 def slots_of(table: RelationDef, other: RelationDef) -> list[int] | None:
-    """Return for each column of ``other`` where rows of ``table`` have it, -1 for nowhere; None where rows are the same."""
+    """Return for each column of ``other`` where rows of ``table`` have it, -1 for nowhere; None where rows
+    are the same.
+    """
     named = {c.name: c.attnum - 1 for c in table.live}
     found = [-1 if c.dropped or c.hidden else named.get(c.name, -1) for c in other.columns]
     return None if found == list(range(len(table.columns))) else found
@@ -24,7 +26,9 @@ def moved(row: Row, slots: list[int] | None) -> Row:
 
 
 def place_of(table: RelationDef, row: Row, env: Env, catalog: Catalog) -> tuple[RelationDef, Row | None]:
-    """Return the table that a row of a partitioned one belongs to, and None; or the last one on the way, and the key that it has no partition for."""
+    """Return the table that a row of a partitioned one belongs to, and None; or the last one on the way, and
+    the key that it has no partition for.
+    """
     while table.kind == "p":
         parts = divided(table, catalog)
         key = parts.key_of(row, env, catalog)

@@ -14,7 +14,8 @@ r"""Patterns: PostgreSQL's regular expressions and LIKE (manual 9.7), in steps t
         ▼
     where its parts match
 
-The rule is PostgreSQL's: of the matches that begin first, the longest, or the shortest where the first quantifier with a
-preference is non-greedy; within it each part, from left to right, is as long, or as short, as it prefers. Backtracking
-libraries have another rule. ``shortcut`` hands a pattern to ``re`` where the two are sure to agree and ``re`` is sure to end soon.
+The rule is PostgreSQL's: of the matches that begin first, the longest, or the shortest where the first
+quantifier with a preference is non-greedy; within it each part, from left to right, is as long, or as short,
+as it prefers. Backtracking libraries have another rule. ``shortcut`` hands a pattern to ``re`` where the two
+are sure to agree and ``re`` is sure to end soon.
 """

@@ -3,10 +3,11 @@ r"""A deterministic automaton whose states are made as they are met: a step per 
     state: what the nondeterministic one may have reached  ── character ──> the next state
                                                                             and: was a match complete before it?
 
-Conditions hold at a place, between the character behind and the one ahead; so a state remembers the kind of the one behind,
-and whether a match ends at a place is known with the next character. A state is a dictionary from characters to states; one
-not met before is looked up by what distinguishes it (its signature: which sets of the pattern have it, and its kind).
-An automaton of a reversed ``Nfa`` reads from the end to the beginning. It keeps ``MAX_KEPT`` states, then forgets them all.
+Conditions hold at a place, between the character behind and the one ahead; so a state remembers the kind of
+the one behind, and whether a match ends at a place is known with the next character. A state is a dictionary
+from characters to states; one not met before is looked up by what distinguishes it (its signature: which sets
+of the pattern have it, and its kind). An automaton of a reversed ``Nfa`` reads from the end to the beginning.
+It keeps ``MAX_KEPT`` states, then forgets them all.
 
 Automata are shared by threads: what a race may do is make a state twice.
 """
@@ -216,7 +217,8 @@ class Automaton:
     # --- runs -----------------------------------------------------------------------------------------
 
     def reach(self, places: Places, begin: int, stop: int) -> Iterator[int]:
-        """Yield the places, in the order of reading, up to which a match from ``begin`` may go, ``stop`` at the farthest.
+        """Yield the places, in the order of reading, up to which a match from ``begin`` may go, ``stop`` at
+        the farthest.
 
         A floating automaton yields the places where any match ends that begins at or behind ``begin``.
         """

@@ -1,7 +1,7 @@
 """Sets of characters: what a character, a bracket expression or a class escape of a pattern takes.
 
-A set is sorted, disjoint ranges of code points, both ends included. Classes are those of a database with UTF-8 and the locale
-C.UTF-8 (``character_classes.csv``), cases the simple mappings of single characters.
+A set is sorted, disjoint ranges of code points, both ends included. Classes are those of a database with
+UTF-8 and the locale C.UTF-8 (``character_classes.csv``), cases the simple mappings of single characters.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Which part of a match each group took: the match's span cut along the tree of nodes.
 
-Without back references every cut is sure to succeed: where a concatenation is cut is the last (or first) place that its first part
-reaches from the left and the rest from the right, one run of an automaton each. With them the cuts are tried one after the
-other, in that order, until all references agree with their groups; that may take long, is counted, and can be stopped.
+Without back references every cut is sure to succeed: where a concatenation is cut is the last (or first)
+place that its first part reaches from the left and the rest from the right, one run of an automaton each.
+With them the cuts are tried one after the other, in that order, until all references agree with their groups;
+that may take long, is counted, and can be stopped.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Dissection:
         self.groups: list[Span] = [ABSENT] * (groups + 1)
 
     def cut(self, node: Node, begin: int, end: int) -> bool:
-        """Find the groups below a node that its automaton lets match this span; False where back references disagree."""
+        """Find the groups below a node that its automaton lets match this span; False where back references
+        disagree.
+        """
         spend(20)
         kind = node.kind
         if kind is Kind.PLAIN:
@@ -110,10 +113,11 @@ def _small(text: str) -> str:
 
 
 class _Rounds:
-    """Cuts a span into rounds of a repetition: each as long (or short) as it can be, the first before the second and so on.
+    """Cuts a span into rounds of a repetition: each as long (or short) as it can be, the first before the
+    second and so on.
 
-    Rounds of no length are taken only where the least number would not be reached else. What is known to lead nowhere is
-    not tried again, where no back reference can make it different.
+    Rounds of no length are taken only where the least number would not be reached else. What is known to lead
+    nowhere is not tried again, where no back reference can make it different.
     """
 
     def __init__(
@@ -136,7 +140,8 @@ class _Rounds:
     def find(self) -> bool:
         """Find the rounds and cut each of them.
 
-        A round of no length is taken rather than none, so that its groups are set, but not by one that prefers to be short.
+        A round of no length is taken rather than none, so that its groups are set, but not by one that
+        prefers to be short.
         """
         may_be_none = self._node.low == 0 and self._ends[0] == self._end
         return (may_be_none and self._shorter) or self._search() or may_be_none
@@ -200,7 +205,9 @@ class _Rounds:
         return len(ends) - 1
 
     def _step_back(self) -> int:
-        """Take back the last round that could end elsewhere; return the next limit for its end, -1 where there is none."""
+        """Take back the last round that could end elsewhere; return the next limit for its end, -1 where
+        there is none.
+        """
         ends = self._ends
         while len(ends) > 1:
             last = ends.pop()

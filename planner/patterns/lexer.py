@@ -12,7 +12,8 @@ r"""Tokens of a regular expression, by its flavour: ARE, ERE, BRE or a literal s
     back           a back reference: the number
     end            nothing more
 
-Which characters are special depends on what precedes them; so one token is read at a time. Escapes of AREs are the same in brackets.
+Which characters are special depends on what precedes them; so one token is read at a time. Escapes of AREs
+are the same in brackets.
 """
 
 from __future__ import annotations
@@ -317,8 +318,8 @@ class Lexer:
     def in_brackets(self, first: bool) -> Token:
         """Return the next token of a bracket expression; ``first``: nothing has been read of it.
 
-        ``char``, ``class``, ``-class``, ``range`` (a - that may stand between two ends), ``]``, and ``[.``, ``[=``, ``[:``
-        whose value is the name between them. Raises 2201B.
+        ``char``, ``class``, ``-class``, ``range`` (a - that may stand between two ends), ``]``, and ``[.``,
+        ``[=``, ``[:`` whose value is the name between them. Raises 2201B.
         """
         if self._at >= len(self._p):
             raise invalid("brackets [] not balanced")

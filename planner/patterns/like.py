@@ -1,9 +1,10 @@
-r"""LIKE and ILIKE (manual 9.7.1): a pattern is segments between ``%``, a segment is runs of text and places for any character.
+r"""LIKE and ILIKE (manual 9.7.1): a pattern is segments between ``%``, a segment is runs of text and places
+for any character.
 
     'ab%c_d%'      begins with ab, then somewhere c·d behind it
 
-Each segment is taken where it first fits behind the one before it, and never tried again: what is left for the next ones
-is as much as can be. The last one, unless ``%`` follows it, has to fit at the end.
+Each segment is taken where it first fits behind the one before it, and never tried again: what is left for
+the next ones is as much as can be. The last one, unless ``%`` follows it, has to fit at the end.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ _WINDOW: Final = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """What stands between two ``%``: texts with their offsets, and how long the whole is; ``anchor`` is the longest text."""
+    """What stands between two ``%``: texts with their offsets, and how long the whole is; ``anchor`` is the
+    longest text.
+    """
 
     runs: tuple[tuple[int, str], ...]
     length: int
@@ -136,10 +139,11 @@ def _read(pattern: str) -> tuple[list[_Segment], bool]:
 
 @kept(1000)
 def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], bool]:
-    r"""Return the test for a LIKE pattern whose escape character is ``\``; 22025 for a trailing escape, where a match gets there.
+    r"""Return the test for a LIKE pattern whose escape character is ``\``; 22025 for a trailing escape, where
+    a match gets there.
 
-    ``ignore_case``: small letters of the text are compared with those of the pattern, as PostgreSQL does it, so 'K' (Kelvin) is
-    like 'k', and 'ſ' is not like 's'.
+    ``ignore_case``: small letters of the text are compared with those of the pattern, as PostgreSQL does it,
+    so 'K' (Kelvin) is like 'k', and 'ſ' is not like 's'.
     """
     if ignore_case:
         test = like_matcher(lower(pattern))
@@ -191,7 +195,9 @@ def _plain(first: _Segment, middle: list[_Segment], last: _Segment) -> Callable[
 
 
 def _unfinished(segments: list[_Segment], s: str) -> bool:
-    """Match a pattern that ends in its escape: 22025 once the match gets there with text left, else it does not match."""
+    """Match a pattern that ends in its escape: 22025 once the match gets there with text left, else it does
+    not match.
+    """
     if not segments[0].fits(s, 0):
         return False
     at = segments[0].length

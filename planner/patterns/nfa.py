@@ -3,8 +3,9 @@
     a(b|c)*     0 ─a→ 1 ──→ 2 ─b→ 3 ──→ 2 ──→ 4
                           2 ─c→ 3
 
-Every repetition is written out ({2,5} is five copies), so states are bounded by ``MAX_STATES``. A back reference stands for
-whatever its group could match, without the group's conditions: ``dissect`` compares what it did match.
+Every repetition is written out ({2,5} is five copies), so states are bounded by ``MAX_STATES``. A back
+reference stands for whatever its group could match, without the group's conditions: ``dissect`` compares what
+it did match.
 """
 
 from __future__ import annotations
@@ -91,7 +92,9 @@ def _add(arcs: list[list[T]], state: int, arc: T) -> None:
 
 
 def build(items: Branch, sets: dict[CharSet, int], looks: list[Look]) -> Nfa:
-    """Return the automaton of items one after the other; sets and look-arounds not met before are added to the given ones."""
+    """Return the automaton of items one after the other; sets and look-arounds not met before are added to
+    the given ones.
+    """
     nfa = Nfa(sets, looks)
     nfa.start, nfa.final = nfa.state(), nfa.state()
     _items(nfa, items, nfa.start, nfa.final, True)

@@ -38,7 +38,8 @@ def with_letter(bits: int, letter: str) -> int | None:
 def parse_flags(flags: str, *, allow_global: bool = False, function: str = "") -> tuple[int, bool]:
     """Read a flags argument: the bits, and whether ``g`` was among them.
 
-    Raises 22023 for an unknown letter, and for ``g`` where ``function``, or anything not ``allow_global``, does not take it.
+    Raises 22023 for an unknown letter, and for ``g`` where ``function``, or anything not ``allow_global``,
+    does not take it.
     """
     bits, everywhere = ADVANCED, False
     for letter in paced(flags, 1024):

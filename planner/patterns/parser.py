@@ -1,7 +1,7 @@
 r"""Text of a regular expression to its tree: one pass, by recursive descent.
 
-What PostgreSQL refuses is refused at the same place with its words: 2201B ``invalid regular expression: …``. Brackets nest at
-most ``MAX_DEPTH`` deep.
+What PostgreSQL refuses is refused at the same place with its words: 2201B ``invalid regular expression: …``.
+Brackets nest at most ``MAX_DEPTH`` deep.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@ r"""Compiled regular expressions, and searching with them.
 
     compiled(r'(\d+)-(\w*?)', ADVANCED).search('tel. 12-ab')     Match: span 5..8, groups '12', ''
 
-A search goes by the characters a match can begin with, tries the places where it may, and gives that up for one run from the
-end of the text, which finds all places where a match begins, once the tries have cost more than such a run: so it is linear.
-Look-aheads are answered the same way, look-behinds by one run from the beginning.
+A search goes by the characters a match can begin with, tries the places where it may, and gives that up for
+one run from the end of the text, which finds all places where a match begins, once the tries have cost more
+than such a run: so it is linear. Look-aheads are answered the same way, look-behinds by one run from the
+beginning.
 """
 
 from __future__ import annotations

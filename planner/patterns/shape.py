@@ -7,9 +7,9 @@ r"""Which parts of an expression have to be told apart, and what each prefers: a
     BACK     a back reference, low to high times
     SAME     the child, captured once more: ((x))
 
-A part is told apart where it captures, refers back, or prefers otherwise than what precedes it. That decides matches, so the
-steps are PostgreSQL's: a branch is as greedy as its first item with a preference; ``|`` makes an expression greedy;
-``{m}`` passes on what its atom prefers, ``{m,n}`` does not.
+A part is told apart where it captures, refers back, or prefers otherwise than what precedes it. That decides
+matches, so the steps are PostgreSQL's: a branch is as greedy as its first item with a preference; ``|`` makes
+an expression greedy; ``{m}`` passes on what its atom prefers, ``{m,n}`` does not.
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ def _quantified(atom: Node, item: Item) -> Node:
 def _joined(items: Branch, number: int, flags: int, part: Node, prefers: int) -> Node:
     """Return the node of a branch: the items before ``number``, which have these flags, ``part``, and the rest.
 
-    ``prefers`` is the preference of the part's quantifier, which counts here even where it left the part as it was ({1,1}).
+    ``prefers`` is the preference of the part's quantifier, which counts here even where it left the part as
+    it was ({1,1}).
     """
     spend(100 + len(items) // 8)  # what is left of the branch is copied
     before = Node(Kind.PLAIN, flags, items[:number])

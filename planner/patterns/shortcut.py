@@ -7,7 +7,8 @@ Two questions are asked of a tree:
                               one way only, (\w+)-(\d+)$; or where one item alone may be long or short, <.*?>
     does it end soon?         ``re`` may try n^k ways with k loops in a row, 2^n with loops in loops that overlap
 
-What is not sure is left to the automata. ``limit`` is the length of texts up to which ``re`` takes no more than ``MAX_STEPS``.
+What is not sure is left to the automata. ``limit`` is the length of texts up to which ``re`` takes no more
+than ``MAX_STEPS``.
 """
 
 from __future__ import annotations
@@ -93,7 +94,9 @@ def shortcut(expression: Expression, groups: int) -> Shortcut | None:
 
 
 def _size(expression: Expression) -> int | None:
-    """Return how many items are tried one after the other at most; None where ``re`` does not do one, or they are too many."""
+    """Return how many items are tried one after the other at most; None where ``re`` does not do one, or they
+    are too many.
+    """
     total = 1
     for branch in expression:
         for item in branch:
@@ -136,7 +139,9 @@ def _item_first(item: Item) -> tuple[CharSet, bool]:
 
 
 def _unique(expression: Expression, follow: CharSet) -> bool:
-    """Tell whether the next character always says how to go on, all quantifiers being greedy; ``follow`` is what may come behind."""
+    """Tell whether the next character always says how to go on, all quantifiers being greedy; ``follow`` is
+    what may come behind.
+    """
     firsts = [_first((branch,)) for branch in expression]
     if any(empty for _, empty in firsts[:-1]):
         return False  # ``re`` would not try the later branches
@@ -242,8 +247,9 @@ def _ambiguous(expression: Expression) -> bool:
 def _unmistakable(body: Expression) -> bool:
     r"""Tell whether it is plain from a text where each round of a loop over ``body`` ends.
 
-    That is so where all rounds have one form without choices, or where one character in each is sure to be there and
-    occurs nowhere else in it, ``(?:\w+,)*``; or where the first says which of several plain forms follows, ``(?:foo|bar)*``.
+    That is so where all rounds have one form without choices, or where one character in each is sure to be
+    there and occurs nowhere else in it, ``(?:\w+,)*``; or where the first says which of several plain forms
+    follows, ``(?:foo|bar)*``.
     """
     if len(body) > 1:
         seen = _NOTHING

@@ -1,4 +1,5 @@
-"""Pieces of a PL/pgSQL body bound as statements, values converted as assignments convert them, parts of variables replaced.
+"""Pieces of a PL/pgSQL body bound as statements, values converted as assignments convert them, parts of
+variables replaced.
 
 n := price * 2      Piece "price * 2"     ->  SELECT $1 * 2, of numeric
 numeric -> integer    ->  a function from the value to the rounded one
@@ -66,9 +67,11 @@ VALUE: Final = Source(-1)
 def bind_piece(
     context: BindContext, piece: Piece, names: VariableNames
 ) -> tuple[ast.StatementNode, st.BoundStatement, tuple[int, ...]]:
-    """Return the tree of a piece, what it means, and the types of the fields of the row that it is, if some are domains. Spans of errors count in its text, which they name.
+    """Return the tree of a piece, what it means, and the types of the fields of the row that it is, if some
+    are domains. Spans of errors count in its text, which they name.
 
-    Raises SqlError as binding does, 42702 and 55000 as ``VariableNames``, 0A000 for statements that no function may run.
+    Raises SqlError as binding does, 42702 and 55000 as ``VariableNames``, 0A000 for statements that no
+    function may run.
     """
     prefix = PREFIX if piece.kind == "expression" else ""
     read = False
@@ -118,7 +121,9 @@ def _row_fields(bound: st.Statement) -> tuple[int, ...]:
 
 
 def of_loop(bound: st.Statement) -> st.Statement:
-    """Return a statement as a loop over its rows reads it: a query is begun by the first of them, and goes on as they are asked for."""
+    """Return a statement as a loop over its rows reads it: a query is begun by the first of them, and goes on
+    as they are asked for.
+    """
     if not isinstance(bound, st.QueryStatement):
         return bound
     return replace(bound, query=as_asked(bound.query), fetched=True)
@@ -174,7 +179,9 @@ def _check(node: ast.StatementNode) -> None:
 
 
 def expressions_of(bound: st.BoundStatement) -> RowFunction | None:
-    """Return what gives the values of a query that reads nothing, as a tuple; None where it has to be run as a query."""
+    """Return what gives the values of a query that reads nothing, as a tuple; None where it has to be run as
+    a query.
+    """
     statement = bound.statement
     if not isinstance(statement, st.QueryStatement) or bound.reads or bound.uses_virtual:
         return None
@@ -192,9 +199,11 @@ def expressions_of(bound: st.BoundStatement) -> RowFunction | None:
 def direct_value(
     env: CoerceEnv, bound: st.BoundStatement, sources: Sequence[Source], target: SqlType | None
 ) -> RowFunction | None:
-    """Return what gives the value of a piece over the list of a call's variables, as an assignment to ``target`` makes it.
+    """Return what gives the value of a piece over the list of a call's variables, as an assignment to
+    ``target`` makes it.
 
-    ``sources``: those of its parameters, all of them whole variables. None where it is no plain expression. Raises SqlError 42846.
+    ``sources``: those of its parameters, all of them whole variables. None where it is no plain expression.
+    Raises SqlError 42846.
     """
     expr = only_target(bound)
     if expr is None:
@@ -302,10 +311,12 @@ class Subscripts:
 
 @dataclass(slots=True)
 class Part:
-    """The new whole of a variable a part of which is assigned to: ``function`` of ``sources``, with a value of ``type``.
+    """The new whole of a variable a part of which is assigned to: ``function`` of ``sources``, with a value
+    of ``type``.
 
     ``subscripts``: computes those of ``function``, whose NULLs are told before a value is computed.
-    Subscripts with sub-selects or calls of users' functions are a query, ``bound``, in the place of the function. ``made``: the new whole as an expression.
+    Subscripts with sub-selects or calls of users' functions are a query, ``bound``, in the place of the
+    function. ``made``: the new whole as an expression.
     """
 
     function: RowFunction | None

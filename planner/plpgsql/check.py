@@ -32,7 +32,8 @@ def check_routine(
 ) -> list[tuple[str, Span | None]]:
     """Read a body as CREATE FUNCTION does. Errors tell places counted from ``source_at``.
 
-    Returns the variables that hide others, with their places where ``source_at`` is known. Raises SqlError 42601, 42704, 42804 and what ``planner.plpgsql.parser`` raises.
+    Returns the variables that hide others, with their places where ``source_at`` is known. Raises SqlError
+    42601, 42704, 42804 and what ``planner.plpgsql.parser`` raises.
     """
     context = make_context(catalog, search_path, settings=settings)
     try:

@@ -41,7 +41,9 @@ def state_named(text: str) -> str | None:
 
 
 def handles(states: Sequence[str], sqlstate: str) -> bool:
-    """Tell whether a handler of these SQLSTATEs takes an error: of one of them, or of a class that one of them stands for."""
+    """Tell whether a handler of these SQLSTATEs takes an error: of one of them, or of a class that one of
+    them stands for.
+    """
     for state in states:
         if state == OTHERS:
             if sqlstate not in _NOT_OTHERS:

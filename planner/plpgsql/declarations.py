@@ -27,7 +27,9 @@ RoutineKind: TypeAlias = Literal["function", "procedure", "block", "trigger"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter as a call has it: of a type that is not polymorphic any more. ``mode`` (i, o, b, v, t) as in pg_proc."""
+    """A parameter as a call has it: of a type that is not polymorphic any more. ``mode`` (i, o, b, v, t) as
+    in pg_proc.
+    """
 
     name: str
     mode: str
@@ -37,7 +39,9 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What is known of a function besides its body. ``gives``: what it returns is nothing, one value or row, or a set of these."""
+    """What is known of a function besides its body. ``gives``: what it returns is nothing, one value or row,
+    or a set of these.
+    """
 
     name: str
     parameters: tuple[Parameter, ...] = ()

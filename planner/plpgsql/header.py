@@ -21,7 +21,9 @@ _ARRAYS = (2277, 5078)
 def header_for_call(
     function: FunctionDef, types: Sequence[int], kind: RoutineKind, new_type: SqlType | None = None
 ) -> Header:
-    """Return the header of a function that is called with arguments of ``types``; ``new_type``: of a trigger function's NEW."""
+    """Return the header of a function that is called with arguments of ``types``; ``new_type``: of a trigger
+    function's NEW.
+    """
     given = iter(types)
     declared = function.inputs
     actual = [
@@ -32,7 +34,9 @@ def header_for_call(
 
 
 def header_for_check(function: FunctionDef) -> Header:
-    """Return a header for reading a body whose calls are not known: polymorphic types are integers and arrays of them."""
+    """Return a header for reading a body whose calls are not known: polymorphic types are integers and arrays
+    of them.
+    """
     actual = [
         oid if oid not in POLYMORPHIC else _INT4_ARRAY if oid in _ARRAYS else INT4 for oid in function.types
     ]

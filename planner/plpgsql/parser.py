@@ -2,8 +2,9 @@
 
     parse_routine(text, header, types)  ->  Routine
 
-What is wrong with a body whatever it is called with is told here: syntax, SQL's within it too, names of types, variables, labels and
-conditions, RETURN that does not fit. Spans count in the text. ``planner.plpgsql.simple`` has the statements that hold no others.
+What is wrong with a body whatever it is called with is told here: syntax, SQL's within it too, names of
+types, variables, labels and conditions, RETURN that does not fit. Spans count in the text.
+``planner.plpgsql.simple`` has the statements that hold no others.
 """
 
 from __future__ import annotations

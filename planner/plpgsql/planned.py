@@ -5,7 +5,8 @@ n > 2 AND 1/0 = 1          so it does here
 false AND 1/0 = 1          nothing fails: AND of FALSE is FALSE
 '{}'::int[]::text::int     is left to run: how an array prints is not fixed
 
-Whoever looks at CONTEXT sees the difference: an error met while planning names the expression, one met while it runs does not.
+Whoever looks at CONTEXT sees the difference: an error met while planning names the expression, one met while
+it runs does not.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from planner.types.facts import element_of
 _OTHERWISE: Final = frozenset(
     ("aclitem", "date", "interval", "money", "record", "timestamp", "timestamptz", "timetz")
 )
-"""Base types whose text form depends on settings, or on other types; those of names of objects (regclass) are like them."""
+"""Base types whose text form depends on settings, or on other types; those of names of objects (regclass) are
+like them."""
 
 
 class Planned:
@@ -142,7 +144,9 @@ def _reads_alike(oid: int) -> bool:
 
 
 def failing_in(statement: Any, values: Sequence[Any], session: EvalSession) -> RowFunction | None:
-    """Return what computes something in a statement that fails and is constant once its parameters have ``values``; None where nothing does."""
+    """Return what computes something in a statement that fails and is constant once its parameters have
+    ``values``; None where nothing does.
+    """
     stack = [_with_values(statement, values)]
     while stack:
         node = stack.pop()

@@ -3,8 +3,9 @@
     RETURN lower(trim(x));  IF ... RAISE ...  SELECT nextval('ids') % 1024 INTO n;      yes
     SELECT max(id) INTO n FROM t;  EXECUTE ...;  PERFORM pg_sleep(1);                   no
 
-Defaults, CHECK, generated columns, USING and their kin are evaluated row by row, often by what cannot give way to others
-(``planner.bind.stored.runnable``). Such a function does not need to: all it does are expressions over its variables.
+Defaults, CHECK, generated columns, USING and their kin are evaluated row by row, often by what cannot give
+way to others (``planner.bind.stored.runnable``). Such a function does not need to: all it does are
+expressions over its variables.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ _WAITS: Final = ("pg_sleep", "pg_advisory_", "dblink")
 
 
 def needs_no_wait(context: BindContext, function: FunctionDef, seen: frozenset[int] = frozenset()) -> bool:
-    """Tell whether a function's body only evaluates expressions, those of the users' functions that it names included."""
+    """Tell whether a function's body only evaluates expressions, those of the users' functions that it names
+    included.
+    """
     if function.oid in seen:
         return True
     seen |= {function.oid}

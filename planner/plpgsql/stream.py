@@ -183,7 +183,9 @@ class Stream:
         return self.tokens[first].start, self.tokens[self.at - 1].end
 
     def expression(self, names: Names, *untils: str, expected: str = "") -> Piece:
-        """Read an expression up to one of ``untils``, which is left to be read. Raises as ``skip_until``, and syntax errors."""
+        """Read an expression up to one of ``untils``, which is left to be read. Raises as ``skip_until``, and
+        syntax errors.
+        """
         start, end = self.skip_until(untils, expected or untils[0])
         return self.piece(start, end, names)
 
@@ -195,7 +197,9 @@ class Stream:
     def piece(
         self, start: int, end: int, names: Names, *, expression: bool = True, text: str | None = None
     ) -> Piece:
-        """Return a part of the text as SQL; ``text``: to be read in its place, as long. Raises SqlError 42601, 0A000."""
+        """Return a part of the text as SQL; ``text``: to be read in its place, as long. Raises SqlError
+        42601, 0A000.
+        """
         found = Piece(
             self.text[start:end] if text is None else text,
             start,
@@ -217,7 +221,9 @@ PREFIX: Final = "SELECT "
 
 
 def parse_piece(piece: Piece) -> ast.StatementNode:
-    """Return the tree of a piece; its spans count in its text, PREFIX before it if it is an expression. Raises SqlError 42601, 0A000."""
+    """Return the tree of a piece; its spans count in its text, PREFIX before it if it is an expression.
+    Raises SqlError 42601, 0A000.
+    """
     text = PREFIX + piece.text if piece.kind == "expression" else piece.text
     found = parse(text)
     if len(found) != 1 or found[0].as_of is not None:

@@ -9,9 +9,9 @@
       RETURN n;
     END
 
-A ``Piece`` is SQL as it stands in the text, with the ``Names`` that can be seen there; it is bound when it is first run. Variables
-are numbered through the whole function, inner blocks included, so that a call's variables are one list of values.
-Nodes are compared by identity: what is compiled of them is kept under them.
+A ``Piece`` is SQL as it stands in the text, with the ``Names`` that can be seen there; it is bound when it is
+first run. Variables are numbered through the whole function, inner blocks included, so that a call's
+variables are one list of values. Nodes are compared by identity: what is compiled of them is kept under them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from planner.base.errors import Span
 from planner.types import SqlType
 
 Kind: TypeAlias = Literal["scalar", "row", "record", "any"]
-"""Of a variable: ``row`` is of a composite type, ``record`` of whatever row it was given, ``any`` of whatever value (CASE)."""
+"""Of a variable: ``row`` is of a composite type, ``record`` of whatever row it was given, ``any`` of whatever
+value (CASE)."""
 Conflict: TypeAlias = Literal["error", "use_variable", "use_column"]
 """What a name means that is a variable and a column (#variable_conflict)."""
 
@@ -67,7 +68,8 @@ class Names:
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """SQL within a body. ``text`` stands at ``at`` in it, character by character; ``kind``: an expression, or a statement.
+    """SQL within a body. ``text`` stands at ``at`` in it, character by character; ``kind``: an expression, or
+    a statement.
 
     ``target``: what is written before the value of an assignment, which errors show with it.
     """
@@ -118,7 +120,9 @@ class Variable:
 
 @dataclass(slots=True, eq=False)
 class Target:
-    """What is assigned to: a variable, or a part of it. ``steps`` as in ``ast.Indirection``; ``names`` see its subscripts."""
+    """What is assigned to: a variable, or a part of it. ``steps`` as in ``ast.Indirection``; ``names`` see
+    its subscripts.
+    """
 
     variable: int
     steps: tuple[str | ast.SubscriptStep, ...] = ()
@@ -159,7 +163,9 @@ class Handler:
 
 @dataclass(slots=True, eq=False)
 class Block(Statement):
-    """DECLARE ... BEGIN ... EXCEPTION ... END. ``state`` and ``message`` are the variables SQLSTATE and SQLERRM of its handlers."""
+    """DECLARE ... BEGIN ... EXCEPTION ... END. ``state`` and ``message`` are the variables SQLSTATE and
+    SQLERRM of its handlers.
+    """
 
     label: str
     declares: list[int]
@@ -193,7 +199,9 @@ class If(Statement):
 
 @dataclass(slots=True, eq=False)
 class Case(Statement):
-    """CASE. ``subject`` is kept in ``variable``, which the conditions look at. ``otherwise`` None: there is no ELSE (20000)."""
+    """CASE. ``subject`` is kept in ``variable``, which the conditions look at. ``otherwise`` None: there is
+    no ELSE (20000).
+    """
 
     subject: Piece | None
     variable: int
@@ -396,7 +404,8 @@ class Diagnostics(Statement):
 
 @dataclass(slots=True, eq=False)
 class Raise(Statement):
-    """RAISE. ``level`` in lower case; ``condition``: its name or SQLSTATE, ``message``: the format, ``options`` by name.
+    """RAISE. ``level`` in lower case; ``condition``: its name or SQLSTATE, ``message``: the format,
+    ``options`` by name.
 
     Without condition, message and options it raises again what is being handled.
     """
@@ -423,7 +432,9 @@ class Assert(Statement):
 
 @dataclass(slots=True, eq=False)
 class Open(Statement):
-    """OPEN cursor. Of an unbound one with ``query``, or ``dynamic`` with ``params``; of a bound one with ``arguments``."""
+    """OPEN cursor. Of an unbound one with ``query``, or ``dynamic`` with ``params``; of a bound one with
+    ``arguments``.
+    """
 
     cursor: int
     arguments: list[Piece]

@@ -1,4 +1,6 @@
-"""Types as DECLARE has them: names of types, ``variable%TYPE``, ``table.column%TYPE``, ``table%ROWTYPE``, ``record``."""
+"""Types as DECLARE has them: names of types, ``variable%TYPE``, ``table.column%TYPE``, ``table%ROWTYPE``,
+``record``.
+"""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
     UPDATE t SET n = total WHERE id = r.id      total, r.id are no columns of t: $1 = variable total, $2 = field id of record r
 
-A name that is a column as well is refused (42702), unless #variable_conflict says which it is (manual 43.11.1). A record's fields are
-those of the row that it holds when the statement is bound: ``shapes`` tells them.
+A name that is a column as well is refused (42702), unless #variable_conflict says which it is (manual
+43.11.1). A record's fields are those of the row that it holds when the statement is bound: ``shapes`` tells
+them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from planner.types.domains import names_domain, plain_type
 
 _Fields: TypeAlias = "tuple[tuple[int, ...], tuple[str, ...], tuple[int, ...]]"
 Shape: TypeAlias = "_Fields | int | None"
-"""Of a record: the types, names and type modifiers (none: -1 each) of its fields, None if it holds no row yet; of a value of any type: its type."""
+"""Of a record: the types, names and type modifiers (none: -1 each) of its fields, None if it holds no row
+yet; of a value of any type: its type."""
 
 NO_COLUMN: Final = frozenset(("42703", "42P01"))
 
@@ -51,7 +53,9 @@ def unassigned(variable: Variable) -> SqlError:
 
 
 class VariableParams(ParamTypes):
-    """The parameters of a statement of PL/pgSQL: ``$n`` is the function's n-th one, all others are made as names are met."""
+    """The parameters of a statement of PL/pgSQL: ``$n`` is the function's n-th one, all others are made as
+    names are met.
+    """
 
     __slots__ = ("_names",)
 

@@ -44,8 +44,9 @@ class FrameBound:
 class Window:
     """A window definition with inheritance resolved. Default frame: RANGE UNBOUNDED PRECEDING .. CURRENT.
 
-    ``in_range`` is the pg_proc oid of the in_range support function for RANGE with an offset, else 0.
-    For printing only: ``name`` in the WINDOW clause, ``base`` that it builds on, how the frame is ``written`` ("": not).
+    ``in_range`` is the pg_proc oid of the in_range support function for RANGE with an offset, else 0. For
+    printing only: ``name`` in the WINDOW clause, ``base`` that it builds on, how the frame is ``written``
+    ("": not).
     """
 
     partition: tuple[SortBy, ...]
@@ -62,7 +63,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupingItem:
-    """An entry of GROUP BY with grouping sets as it was written; ``members``: the indexes in ``group`` of a simple one."""
+    """An entry of GROUP BY with grouping sets as it was written; ``members``: the indexes in ``group`` of a
+    simple one.
+    """
 
     kind: Literal["empty", "simple", "rollup", "cube", "sets"]
     members: tuple[int, ...] = ()
@@ -91,10 +94,11 @@ class CycleColumns:
 class Cte:
     """One WITH item. A recursive one has a SetOp(UNION) body whose right side refers to itself.
 
-    ``materialized`` None means the default. Items that change data are steps of a statement (``planner.bind.change.with_items``); what is kept to
-    be printed has them as ``change``, whose ``query`` tells the columns alone. ``in_recursive``: WITH RECURSIVE was written, which is printed.
-    ``named``: how many of the columns, from the first, the item itself gives names. What ``search`` and ``cycle`` say is part of
-    the query already (``planner.bind.query.search_cycle``); definitions show it as it was written.
+    ``materialized`` None means the default. Items that change data are steps of a statement
+    (``planner.bind.change.with_items``); what is kept to be printed has them as ``change``, whose ``query``
+    tells the columns alone. ``in_recursive``: WITH RECURSIVE was written, which is printed. ``named``: how
+    many of the columns, from the first, the item itself gives names. What ``search`` and ``cycle`` say is
+    part of the query already (``planner.bind.query.search_cycle``); definitions show it as it was written.
     """
 
     name: str
@@ -113,11 +117,11 @@ class Cte:
 class QueryBase:
     """What every query has: output columns, WITH items, ordering and limits.
 
-    ``limit_all``: LIMIT ALL or LIMIT NULL was written, which is printed.
-    Order of application: body, ORDER BY, OFFSET, LIMIT (with ties: LIMIT keeps peers of the last row).
-    ``in_turn``: each row is computed when it is asked for: "found", they are all found before, of the source of a change whose functions
-    see what it has changed so far; "asked", they are found so, too, of what may be stopped behind any of them; "fetched": as many at a time as
-    somebody fetches (``planner.bind.query.fetched``).
+    ``limit_all``: LIMIT ALL or LIMIT NULL was written, which is printed. Order of application: body, ORDER
+    BY, OFFSET, LIMIT (with ties: LIMIT keeps peers of the last row). ``in_turn``: each row is computed when
+    it is asked for: "found", they are all found before, of the source of a change whose functions see what it
+    has changed so far; "asked", they are found so, too, of what may be stopped behind any of them; "fetched":
+    as many at a time as somebody fetches (``planner.bind.query.fetched``).
     """
 
     columns: tuple[OutputColumn, ...]
@@ -138,9 +142,9 @@ LockWait: TypeAlias = Literal["block", "skip", "nowait"]
 class RowMark:
     """FOR UPDATE and its kin for one range: a relation's rows are locked; at a sub-query's it stands for printing.
 
-    ``pushed``: it comes from the clause of a query around this one. Where a sub-query stands for a partitioned table, ``row`` are the
-    attnums of its columns that tell which row it is (table, id, version); inside, the marks are ``above``: rows are
-    read as those to be locked, and locked by the query around.
+    ``pushed``: it comes from the clause of a query around this one. Where a sub-query stands for a
+    partitioned table, ``row`` are the attnums of its columns that tell which row it is (table, id, version);
+    inside, the marks are ``above``: rows are read as those to be locked, and locked by the query around.
     """
 
     range: int

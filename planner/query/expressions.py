@@ -1,7 +1,7 @@
 """Bound expressions: what a value in a statement is computed from.
 
-Every node has a type, with domains where the statement names them, and a span where it stands in the text. Sub-selects are
-expressions too (``SubLink``); what they select is in ``planner.query.blocks``.
+Every node has a type, with domains where the statement names them, and a span where it stands in the text.
+Sub-selects are expressions too (``SubLink``); what they select is in ``planner.query.blocks``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Expr:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Const(Expr):
-    """A value in the domain of ``planner.types``; None is NULL. ``untyped``: of a literal that is text as nothing decided its type."""
+    """A value in the domain of ``planner.types``; None is NULL. ``untyped``: of a literal that is text as
+    nothing decided its type.
+    """
 
     value: object
     untyped: bool = field(default=False, compare=False)
@@ -60,7 +62,8 @@ class Param(Expr):
 class Var(Expr):
     """A column of range ``range`` of the query ``level`` levels out.
 
-    ``rest``: the present value of a column that a part of is assigned (``SET a[1] = x``), which is not read in the sense of rights and policies.
+    ``rest``: the present value of a column that a part of is assigned (``SET a[1] = x``), which is not read
+    in the sense of rights and policies.
     """
 
     range: int
@@ -74,12 +77,13 @@ class Var(Expr):
 class FuncExpr(Expr):
     """A call of pg_proc row ``proc``; arguments already have the declared (or resolved) types.
 
-    Defaults are filled in. ``variadic``: the last argument is an array holding the variadic ones.
-    Casts that PostgreSQL does by a function are FuncExprs too. ``cast`` says how the call was written, for
-    printing only: as a call, a cast (implicit ones do not print), or in SQL's own syntax (EXTRACT, TRIM ...).
-    ``returns_set``: the function yields rows; allowed in FROM and at the top of a target. ``occurrence``: tells equal ones apart
-    (``planner.rules.occurrences``), as in Aggregate and WindowFunc; 0 where equal ones are one. ``named``: of a call with
-    named arguments, or of a function with defaults, the place of each that was written, in that order, with its name, "" for those without.
+    Defaults are filled in. ``variadic``: the last argument is an array holding the variadic ones. Casts that
+    PostgreSQL does by a function are FuncExprs too. ``cast`` says how the call was written, for printing
+    only: as a call, a cast (implicit ones do not print), or in SQL's own syntax (EXTRACT, TRIM ...).
+    ``returns_set``: the function yields rows; allowed in FROM and at the top of a target. ``occurrence``:
+    tells equal ones apart (``planner.rules.occurrences``), as in Aggregate and WindowFunc; 0 where equal ones
+    are one. ``named``: of a call with named arguments, or of a function with defaults, the place of each that
+    was written, in that order, with its name, "" for those without.
     """
 
     proc: int
@@ -93,12 +97,14 @@ class FuncExpr(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlCall(FuncExpr):
-    """A call of a user's function, whose oid ``proc`` is; mostly its body takes its place before anything runs (``planner.bind.stored.inline``).
+    """A call of a user's function, whose oid ``proc`` is; mostly its body takes its place before anything
+    runs (``planner.bind.stored.inline``).
 
-    ``outputs``: the columns of what it returns, where that is a row (then ``type`` is record) or it names its one column.
-    ``defaulted``: so many of the last arguments were not written. ``stays``: the body cannot take its place, so it is called.
-    ``volatility``: i(mmutable), s(table), v(olatile), as declared. ``now``: it is run on the spot, by what cannot wait for it.
-    ``domains``: the types of its arguments where executors see others, those that domains are over (``planner.rules.plain``).
+    ``outputs``: the columns of what it returns, where that is a row (then ``type`` is record) or it names its
+    one column. ``defaulted``: so many of the last arguments were not written. ``stays``: the body cannot take
+    its place, so it is called. ``volatility``: i(mmutable), s(table), v(olatile), as declared. ``now``: it is
+    run on the spot, by what cannot wait for it. ``domains``: the types of its arguments where executors see
+    others, those that domains are over (``planner.rules.plain``).
     """
 
     schema: str = field(compare=False)
@@ -134,7 +140,9 @@ class RelabelType(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollateExpr(Expr):
-    """``arg COLLATE collation`` (an oid): the same value. Definitions keep it; what runs has none (``planner.conversion.collations``)."""
+    """``arg COLLATE collation`` (an oid): the same value. Definitions keep it; what runs has none
+    (``planner.conversion.collations``).
+    """
 
     arg: Expr
     collation: int
@@ -190,7 +198,9 @@ class BoolExpr(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NullTest(Expr):
-    """``IS [NOT] NULL``; on a row value it looks at every field, unless that counts as one value (``whole``: IS DISTINCT FROM NULL)."""
+    """``IS [NOT] NULL``; on a row value it looks at every field, unless that counts as one value (``whole``:
+    IS DISTINCT FROM NULL).
+    """
 
     arg: Expr
     negated: bool = False
@@ -292,9 +302,9 @@ class RowExpr(Expr):
 class ComposeRow(Expr):
     """A row as a value of the composite type ``type``.
 
-    ``slots``: the places of its fields among the type's attributes, of which there are ``width`` with the dropped ones;
-    ``types`` and ``names``: those of the attributes, without domains. ``named``: what is made of the value calls its fields so, whatever
-    ``arg`` calls them.
+    ``slots``: the places of its fields among the type's attributes, of which there are ``width`` with the
+    dropped ones; ``types`` and ``names``: those of the attributes, without domains. ``named``: what is made
+    of the value calls its fields so, whatever ``arg`` calls them.
     """
 
     arg: Expr
@@ -368,7 +378,8 @@ class CurrentSetting(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleKey(Expr):
-    """What TABLESAMPLE chooses rows by (``planner.query.sampling.sample_key``): a bigint, made anew for each scan, fixed for a statement if it can be.
+    """What TABLESAMPLE chooses rows by (``planner.query.sampling.sample_key``): a bigint, made anew for each
+    scan, fixed for a statement if it can be.
 
     ``seed``: REPEATABLE's argument; None: a random number.
     """
@@ -379,7 +390,9 @@ class SampleKey(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleTest(Expr):
-    """Whether a row is in the sample of ``key``: how engines are told of TABLESAMPLE, made as they are (``planner.lower``)."""
+    """Whether a row is in the sample of ``key``: how engines are told of TABLESAMPLE, made as they are
+    (``planner.lower``).
+    """
 
     method: Method
     key: Expr
@@ -415,10 +428,11 @@ class SortBy:
 class AggregateSteps:
     """How a user's aggregate is computed: expressions over Var(range=STEP_INPUT).
 
-    ``initial``: the first state, None for NULL. ``transition``: the next one, of the state and a row's values; ``strict``: rows with a
-    NULL are passed over, and where the first state is NULL the first value of the first other row becomes it. ``inverse``: the state
-    without a row again, for frames whose start moves. ``final``: the result, of the state and the direct arguments; None: the state.
-    ``within``: the SQL functions whose bodies the transition, the final function and the inverse are, for CONTEXT; "" for others.
+    ``initial``: the first state, None for NULL. ``transition``: the next one, of the state and a row's
+    values; ``strict``: rows with a NULL are passed over, and where the first state is NULL the first value of
+    the first other row becomes it. ``inverse``: the state without a row again, for frames whose start moves.
+    ``final``: the result, of the state and the direct arguments; None: the state. ``within``: the SQL
+    functions whose bodies the transition, the final function and the inverse are, for CONTEXT; "" for others.
     ``modify``: what the final function does to the state, as in AggregateDef.
     """
 
@@ -433,11 +447,12 @@ class AggregateSteps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnAggregate:
-    """Which user's aggregate a call is of; ``kind`` as in AggregateDef, ``array``: the last argument is an array of the variadic ones.
+    """Which user's aggregate a call is of; ``kind`` as in AggregateDef, ``array``: the last argument is an
+    array of the variadic ones.
 
-    What is about to run has ``steps``, and ``moving``, the steps for frames whose start moves (``planner.bind.expression.aggregate_steps``). An aggregate
-    over a state that only built-in functions can read runs as the built-in one that is made of them (``stands_for``). ``signature``: what
-    messages call it.
+    What is about to run has ``steps``, and ``moving``, the steps for frames whose start moves
+    (``planner.bind.expression.aggregate_steps``). An aggregate over a state that only built-in functions can
+    read runs as the built-in one that is made of them (``stands_for``). ``signature``: what messages call it.
     """
 
     schema: str

@@ -63,7 +63,9 @@ _OURS: Final = (ROW_ID,)  # what no statement names
 
 
 def columns_named(node: object, range_: int = 0) -> frozenset[int]:
-    """Return the columns of a range that a query or its parts name, be it from within its sub-queries; 0: the whole row, below: system columns."""
+    """Return the columns of a range that a query or its parts name, be it from within its sub-queries; 0: the
+    whole row, below: system columns.
+    """
     found: set[int] = set()
     stack: list[tuple[Any, int]] = [
         (part, 0) for part in (children(node) if isinstance(node, QueryBase) else (node,))

@@ -1,10 +1,12 @@
-"""Names that ranges are given where an outer query has theirs already, as stored texts write them: the number apart from the name.
+"""Names that ranges are given where an outer query has theirs already, as stored texts write them: the number
+apart from the name.
 
     SELECT (SELECT count(*) FROM t WHERE t.a = 1) FROM t     is shown with    FROM t t_1 WHERE t_1.a = 1
                                                              is kept with     FROM t "#1.t" WHERE "#1.t".a = 1
 
-When the text is read again ``#1.t`` is no alias: once t is called u it is shown as u_1, and once nothing takes its name, as u. The
-same of an alias that somebody wrote, ``#1:x`` for x_1, which goes back to x. Read so in stored texts alone.
+When the text is read again ``#1.t`` is no alias: once t is called u it is shown as u_1, and once nothing
+takes its name, as u. The same of an alias that somebody wrote, ``#1:x`` for x_1, which goes back to x. Read
+so in stored texts alone.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ _FORM: Final = re.compile(r"#(\d+)([.:])(.*)", re.DOTALL)
 
 
 class Numbered(NamedTuple):
-    """What a range was called, by its relation or (``aliased``) by whoever wrote the query, and its number, 0 for none."""
+    """What a range was called, by its relation or (``aliased``) by whoever wrote the query, and its number, 0
+    for none.
+    """
 
     name: str
     number: int

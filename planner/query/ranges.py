@@ -32,10 +32,12 @@ class RangeColumn:
 class Written:
     """How an entry of FROM was written, for printing it.
 
-    ``aliased``: with an alias, whose list of columns had ``named`` names; ``own``: what the columns are called without it, () if they are
-    called the same, "" for one that is gone. ``fresh``: how many of the last columns came after the query. ``only``: ONLY stood before it.
-    ``order``: the places of the columns as the text has them, where fresh ones are not its last (ROWS FROM); else (). ``unnamed``: how many
-    columns before these the list of a stored text does not name: they came to the row type of a function since it was written.
+    ``aliased``: with an alias, whose list of columns had ``named`` names; ``own``: what the columns are
+    called without it, () if they are called the same, "" for one that is gone. ``fresh``: how many of the
+    last columns came after the query. ``only``: ONLY stood before it. ``order``: the places of the columns as
+    the text has them, where fresh ones are not its last (ROWS FROM); else (). ``unnamed``: how many columns
+    before these the list of a stored text does not name: they came to the row type of a function since it was
+    written.
     """
 
     aliased: bool = False
@@ -60,7 +62,8 @@ class Range:
     written: Written = field(default=PLAIN, compare=False)
     # of a relation or view in a function's body: whoever runs the statement needs the rights to it
     invoker: bool = field(default=False, compare=False)
-    # of such a body by BEGIN ATOMIC or RETURN: its names were looked up when it was made, so nobody needs USAGE of its schema
+    # of such a body by BEGIN ATOMIC or RETURN: its names were looked up when it was made, so nobody needs
+    # USAGE of its schema
     looked_up: bool = field(default=False, compare=False)
     # in a view's condition, of a change through it: the view, as which it is read (``planner.bind.stored.readers``)
     within: int = field(default=0, compare=False)
@@ -68,7 +71,9 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """TABLESAMPLE: the rows that ``method`` chooses by ``key``, a ``SampleKey`` or, where that is fixed for a statement, its value."""
+    """TABLESAMPLE: the rows that ``method`` chooses by ``key``, a ``SampleKey`` or, where that is fixed for a
+    statement, its value.
+    """
 
     method: Method
     key: Expr
@@ -86,11 +91,13 @@ class Leaf(NamedTuple):
 class RelationRange(Range):
     """A table (or virtual catalog relation) by oid; views are already expanded to SubqueryRange.
 
-    ``columns`` lists all live columns in table order; ``used`` the attnums that the statement refers
-    to (system ones included), so that executors read no more. ``guard``: row-level security; a row for which its WHERE, over
-    range 0, is not TRUE does not exist for this query, and nothing else may look at it before that is known. ``sample``: the rows that are read. ``only``: of a partitioned table none of its partitions.
-    ``parent``, ``asked``: of a partition that stands in its parent's place, that and what was ``used`` of it. ``leaves``: partitions with
-    the same columns, this one the first, that the SELECT of which it is all of FROM reads one after the other (``planner.rules.arms``).
+    ``columns`` lists all live columns in table order; ``used`` the attnums that the statement refers to
+    (system ones included), so that executors read no more. ``guard``: row-level security; a row for which its
+    WHERE, over range 0, is not TRUE does not exist for this query, and nothing else may look at it before
+    that is known. ``sample``: the rows that are read. ``only``: of a partitioned table none of its
+    partitions. ``parent``, ``asked``: of a partition that stands in its parent's place, that and what was
+    ``used`` of it. ``leaves``: partitions with the same columns, this one the first, that the SELECT of which
+    it is all of FROM reads one after the other (``planner.rules.arms``).
     """
 
     oid: int
@@ -160,10 +167,11 @@ class StepRange(Range):
 class FunctionRange(Range):
     """``function(...) [WITH ORDINALITY]``, or ROWS FROM of several; implicitly lateral.
 
-    Each function's columns follow each other; a scalar function gives one row of one column. The
-    ordinality column (bigint) is last. ``slots``: of functions whose values are of a composite type the places of its attributes, which
-    are the columns; None for others; empty where there are none such. ``defined``: the columns that a column definition list gives
-    each function, whatever an alias calls them, of types as declared; () for functions without one; empty where there are no lists.
+    Each function's columns follow each other; a scalar function gives one row of one column. The ordinality
+    column (bigint) is last. ``slots``: of functions whose values are of a composite type the places of its
+    attributes, which are the columns; None for others; empty where there are none such. ``defined``: the
+    columns that a column definition list gives each function, whatever an alias calls them, of types as
+    declared; () for functions without one; empty where there are no lists.
     """
 
     functions: tuple[Expr, ...]
@@ -192,10 +200,12 @@ class RangeRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinWritten:
-    """How a join was written, for printing it: its number among those of its query, which ``JoinSpan`` refers to, and its names.
+    """How a join was written, for printing it: its number among those of its query, which ``JoinSpan`` refers
+    to, and its names.
 
-    ``using``: the columns that it merges, which are its first; ``merged``: where they are among the columns of the left and the right
-    side; ``computed``: whether each is something else than one of the two. ``called``: the alias after USING.
+    ``using``: the columns that it merges, which are its first; ``merged``: where they are among the columns
+    of the left and the right side; ``computed``: whether each is something else than one of the two.
+    ``called``: the alias after USING.
     """
 
     number: int = 0

@@ -2,15 +2,16 @@
 
     percentage, REPEATABLE ──sample_key──> one bigint, made once for a scan ──> for each row id: chosen or not
 
-A row is chosen by a hash of its id (BERNOULLI) or of its block (SYSTEM), so that with REPEATABLE the same rows are, whichever executor
-reads them and however. The hash is arithmetic that fits 64 bits, which every engine has:
+A row is chosen by a hash of its id (BERNOULLI) or of its block (SYSTEM), so that with REPEATABLE the same
+rows are, whichever executor reads them and however. The hash is arithmetic that fits 64 bits, which every
+engine has:
 
     place = (id mod P * STRIDE + start) mod P          P = 2^31 - 1, a prime; start: what REPEATABLE says, or a random number
     hash  = place^5 mod P                              a permutation of 0 .. P - 1, for 5 does not divide P - 1
     chosen where hash < limit                          limit = the percentage of P: 0 is none, 100 all
 
-    key = limit * 2^31 + start. Below 0 it is one of ``REFUSALS``: an argument by which no sample can be taken is an error where the rows
-    are read, and not before.
+    key = limit * 2^31 + start. Below 0 it is one of ``REFUSALS``: an argument by which no sample can be taken
+    is an error where the rows are read, and not before.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
 
 
 def sample_key(percent: float | None, start: int | None) -> int:
-    """Return the key of a scan that takes ``percent`` of the rows; ``start``: of ``start_of``, None where REPEATABLE was NULL."""
+    """Return the key of a scan that takes ``percent`` of the rows; ``start``: of ``start_of``, None where
+    REPEATABLE was NULL.
+    """
     if percent is None:
         return -1
     if start is None:

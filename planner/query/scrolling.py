@@ -1,10 +1,11 @@
-"""Which queries give cursors that scroll back where nobody has said whether they shall (PostgreSQL's ExecSupportsBackwardScan).
+"""Which queries give cursors that scroll back where nobody has said whether they shall (PostgreSQL's
+ExecSupportsBackwardScan).
 
     SELECT * FROM t   VALUES (1), (2)   ... ORDER BY b                              they do: scans and sorts go back
     SELECT 1   SELECT count(*) FROM t   SELECT DISTINCT b FROM t   t UNION u         they do not
 
-In PostgreSQL it is the plan that decides. What it decides for every plan of a query is the same here; where it depends, as for joins,
-a cursor scrolls, as its rows are kept anyway.
+In PostgreSQL it is the plan that decides. What it decides for every plan of a query is the same here; where
+it depends, as for joins, a cursor scrolls, as its rows are kept anyway.
 """
 
 from __future__ import annotations

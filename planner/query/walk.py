@@ -1,9 +1,11 @@
 """Generic walks over the Query tree, and over an AST: children of any node, by dataclass fields.
 
-For questions that most kinds of nodes answer in the same way (which ranges, which parameters, any sublink?); passes that change the tree
-are in ``planner.query.rewrite``. Which fields of a class hold nodes is looked up once per class.
+For questions that most kinds of nodes answer in the same way (which ranges, which parameters, any sublink?);
+passes that change the tree are in ``planner.query.rewrite``. Which fields of a class hold nodes is looked up
+once per class.
 
-The classes of nodes have no common base: whoever takes a node of any kind takes an ``object``, and asks which it is before reading it.
+The classes of nodes have no common base: whoever takes a node of any kind takes an ``object``, and asks which
+it is before reading it.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ _KINDS: Final = _Kinds()
 
 
 def children(node: object) -> list[Any]:
-    """Return the dataclass nodes directly below ``node`` (through tuples), in field order. Whoever goes through many of them gives way."""
+    """Return the dataclass nodes directly below ``node`` (through tuples), in field order. Whoever goes
+    through many of them gives way.
+    """
     below = _KINDS[node.__class__]
     if below is None:
         raise TypeError(f"{node.__class__.__name__} is no node")
@@ -117,9 +121,11 @@ def nests_deeper(node: object, most: int) -> bool:
 
 
 def placed(node: object, kinds: AbstractSet[type]) -> Iterator[tuple[Any, int]]:
-    """Yield what is of one of ``kinds`` at or below ``node``, in no order, each with the depth of the query that it belongs to.
+    """Yield what is of one of ``kinds`` at or below ``node``, in no order, each with the depth of the query
+    that it belongs to.
 
-    0: ``node``, or a query that is in none below it; -1: none, where ``node`` is an expression. ``kinds`` are classes, not bases of them, and no queries.
+    0: ``node``, or a query that is in none below it; -1: none, where ``node`` is an expression. ``kinds`` are
+    classes, not bases of them, and no queries.
     """
     if node.__class__ in kinds:
         yield node, -1

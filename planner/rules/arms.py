@@ -3,9 +3,10 @@
     SELECT a FROM p1 [p1, p2, p3, p4]       gathered: what is said once holds for all tables of ``RelationRange.leaves``
     (p1 + p2) + (p3 + p4)                   spread: + is UNION ALL, of one table each
 
-A statement is planned gathered, so that it costs what it says and not what its table has partitions. The engines are told of every
-table. The tree is then as flat as it can be: whoever walks over a chain of a thousand goes a thousand levels deep, which meets the limit of the
-stack (54001), and what copies sub-trees on its way (sqlglot's printing) takes time that grows with the square. The order of the parts stays.
+A statement is planned gathered, so that it costs what it says and not what its table has partitions. The
+engines are told of every table. The tree is then as flat as it can be: whoever walks over a chain of a
+thousand goes a thousand levels deep, which meets the limit of the stack (54001), and what copies sub-trees on
+its way (sqlglot's printing) takes time that grows with the square. The order of the parts stays.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ def of_tables(arm: Select, tables: Sequence[Leaf]) -> Select:
 
 
 def spread(tree: Any, *, guarded: bool = False) -> Any:
-    """Return a tree in which every table has a part of its own, or every ``guarded`` one only; the same one where it has already."""
+    """Return a tree in which every table has a part of its own, or every ``guarded`` one only; the same one
+    where it has already.
+    """
     if isinstance(tree, Var):
         return tree
     if isinstance(tree, Select):

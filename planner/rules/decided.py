@@ -5,8 +5,9 @@
     (1, b / 0) IS NULL              ->  false               WHERE c AND NULL                ->  WHERE false
     b / 0 > 1 AND $1                ->  $1 AND b / 0 > 1    what parameters decide is looked at first
 
-As in PostgreSQL, what falls away is not evaluated, called or aggregated, whatever it is: sub-selects, volatile functions and sets too. An
-error that PostgreSQL meets as it plans stays one: behind a call of constants that raises, an AND or OR is left as it is.
+As in PostgreSQL, what falls away is not evaluated, called or aggregated, whatever it is: sub-selects,
+volatile functions and sets too. An error that PostgreSQL meets as it plans stays one: behind a call of
+constants that raises, an AND or OR is left as it is.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ def _boolean(node: BoolExpr) -> Expr:
 
 
 def _raises(node: object) -> bool:
-    """Tell whether a call of constants is left in an expression, which PostgreSQL would have made, and failed, while it plans."""
+    """Tell whether a call of constants is left in an expression, which PostgreSQL would have made, and
+    failed, while it plans.
+    """
     if isinstance(node, QueryBase):
         return False
     if isinstance(node, FuncExpr | OpExpr):
@@ -211,7 +214,9 @@ def _null_if(node: NullIf) -> Expr:
 
 
 def _evaluated(node: Expr, proc: int, operands: Sequence[Expr]) -> Expr:
-    """Return a node whose operands, all constants, are compared by ``proc`` as its value; as it is where that has to wait."""
+    """Return a node whose operands, all constants, are compared by ``proc`` as its value; as it is where that
+    has to wait.
+    """
     values: list[object] = []
     for operand in operands:
         if isinstance(operand, Const):
@@ -264,7 +269,9 @@ def _text_is_fixed(node: CoerceViaIO) -> bool:
 
 
 def error_of_text(node: CoerceViaIO) -> DataError | None:
-    """Return the error of a constant that cannot be read as another type, None where it can be or is not looked at ahead."""
+    """Return the error of a constant that cannot be read as another type, None where it can be or is not
+    looked at ahead.
+    """
     if isinstance(node.arg, Const) and node.arg.value is not None and _text_is_fixed(node):
         try:
             computed(0, (node.arg.value,), lambda: evaluate_constant(node))

@@ -8,7 +8,8 @@
     SELECT EXISTS (SELECT 1 / 0)                     none       nor what EXISTS selects
     WITH c AS (SELECT 1 / 0) SELECT 1                none       nor an item that nobody names
 
-For trees that have been folded (``planner.rules.fold``): what constants decide has gone, and what raises was left. Of calls of parameters alone nothing is told.
+For trees that have been folded (``planner.rules.fold``): what constants decide has gone, and what raises was
+left. Of calls of parameters alone nothing is told.
 """
 
 from __future__ import annotations

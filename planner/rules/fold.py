@@ -1,4 +1,5 @@
-"""Constant folding: a call of an immutable function on constants becomes its value, and what constants decide is decided.
+"""Constant folding: a call of an immutable function on constants becomes its value, and what constants decide
+is decided.
 
     aid = 40 + 2            ->  aid = 42
     price > numeric(100)    ->  price > 100
@@ -6,9 +7,9 @@
     aid / 0 > NULL          ->  NULL        a strict function is not called for NULL, nor are its other arguments evaluated
     aid / 0 > 1 AND false   ->  false       what falls away is not evaluated (``planner.rules.decided``)
 
-Only functions with a Python form that needs neither session nor argument types are folded, and, but for NULL, only what is
-immutable: what depends on settings is a stable value (``planner.rules.stable``). Nor is what may take long
-(``planner.rules.foldable``).
+Only functions with a Python form that needs neither session nor argument types are folded, and, but for NULL,
+only what is immutable: what depends on settings is a stable value (``planner.rules.stable``). Nor is what may
+take long (``planner.rules.foldable``).
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ def _relabeled(keys: Sequence[Expr], node: object) -> Any:
 
 
 def is_conversion(node: object) -> bool:
-    """Tell whether a literal is converted so: read without regard to a typmod, then cast, or cut and rounded to the typmod.
+    """Tell whether a literal is converted so: read without regard to a typmod, then cast, or cut and rounded
+    to the typmod.
 
     Not a cast to a kind of interval, which says how its literal is read ('3' is three days to ``interval day``).
     """
@@ -172,7 +174,9 @@ def fold_node(node: object) -> Any:
 
 
 def _left(node: Expr, made: Expr | DataError) -> Expr:
-    """Return ``made``, or the node where that raises: it may stand behind a guard, and raises when it is evaluated, if ever."""
+    """Return ``made``, or the node where that raises: it may stand behind a guard, and raises when it is
+    evaluated, if ever.
+    """
     if isinstance(made, DataError):
         Met.errors += 1
         return node
@@ -180,7 +184,9 @@ def _left(node: Expr, made: Expr | DataError) -> Expr:
 
 
 def _field(node: FieldSelect) -> Expr:
-    """Return a field of a row that is made here, or that is a constant; of the others only what is constant is computed, and raises."""
+    """Return a field of a row that is made here, or that is a constant; of the others only what is constant
+    is computed, and raises.
+    """
     row = node.arg
     if isinstance(row, RowExpr):
         field = row.fields[node.index]

@@ -1,8 +1,9 @@
 """Which calls of constants are computed while a statement is bound, and which are left to its execution.
 
-PREPARE, EXPLAIN and Describe bind, too, and nobody expects these to compute for long. So what is computed then has short arguments and a
-budget of time; functions whose cost their arguments' length does not bound, in one call of C that no budget stops, are never computed. A constant that is
-left is computed once for all rows (``planner.evaluate.unit``).
+PREPARE, EXPLAIN and Describe bind, too, and nobody expects these to compute for long. So what is computed
+then has short arguments and a budget of time; functions whose cost their arguments' length does not bound, in
+one call of C that no budget stops, are never computed. A constant that is left is computed once for all rows
+(``planner.evaluate.unit``).
 """
 
 from __future__ import annotations
@@ -121,7 +122,9 @@ def never(proc: int) -> bool:
 
 
 def computed(proc: int, values: Sequence[Any], compute: Callable[[], Any]) -> Any:
-    """Return what ``compute`` gives for a call of ``proc`` (0: of none by itself) with constants, or ``LEFT``. Raises what it raises."""
+    """Return what ``compute`` gives for a call of ``proc`` (0: of none by itself) with constants, or
+    ``LEFT``. Raises what it raises.
+    """
     if (proc and never(proc)) or size_of(values if type(values) is list else list(values)) > MOST_BYTES:
         return LEFT
     return in_budget(compute)

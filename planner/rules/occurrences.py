@@ -2,10 +2,11 @@
 
     SELECT max(nextval('s')), max(nextval('s')) FROM t      two numbers for each row of t
 
-Expressions are equal when they mean the same, and what is equal is computed once: aggregates, window functions, set-returning functions
-of a select list. As in PostgreSQL that ends where something volatile is among the arguments; such calls get numbers, which make them
-unequal. What PostgreSQL finds in the select list by its text stays one there: expressions of GROUP BY, of ORDER BY, and of a window's
-PARTITION BY and ORDER BY.
+Expressions are equal when they mean the same, and what is equal is computed once: aggregates, window
+functions, set-returning functions of a select list. As in PostgreSQL that ends where something volatile is
+among the arguments; such calls get numbers, which make them unequal. What PostgreSQL finds in the select list
+by its text stays one there: expressions of GROUP BY, of ORDER BY, and of a window's PARTITION BY and ORDER
+BY.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from planner.statements.classify import is_volatile
 
 
 def told_apart(query: Select) -> Select:
-    """Return ``query`` with a number of its own for each of its aggregates, window functions and sets that is volatile."""
+    """Return ``query`` with a number of its own for each of its aggregates, window functions and sets that is
+    volatile.
+    """
     if not any(_computed_once(node) and _is_volatile(node) for node in _walk_own(query)):
         return query
     numbering = _Numbering(query)

@@ -6,13 +6,15 @@
     several                 FROM (SELECT day, v FROM m_02 [m_02, m_03] WHERE ...) m     one part for all with the same columns (``arms``)
     none                    FROM ONLY m, which has no rows
 
-So every executor, index, lock and watched scan sees tables as it knows them. A condition on the table alone is tested in every arm.
-Rows that a locking clause asks for come with their table, id and version: they are locked where the clause stands, behind joins and ORDER BY.
-What prunes: comparisons of key columns with constants of the column's type, IN, IS NULL. The values of parameters and of rows joined
-before, which are not known here, prune in the row executor (``engine.executors.index.partitions``).
+So every executor, index, lock and watched scan sees tables as it knows them. A condition on the table alone
+is tested in every arm. Rows that a locking clause asks for come with their table, id and version: they are
+locked where the clause stands, behind joins and ORDER BY. What prunes: comparisons of key columns with
+constants of the column's type, IN, IS NULL. The values of parameters and of rows joined before, which are not
+known here, prune in the row executor (``engine.executors.index.partitions``).
 
-UPDATE, DELETE and MERGE read their target in the same way; behind all other outputs of ``source`` then comes the table that each row is
-in (``tableoid``), and ``leaves`` of the statement says which these may be (``engine.changes.writes.partitioned``).
+UPDATE, DELETE and MERGE read their target in the same way; behind all other outputs of ``source`` then comes
+the table that each row is in (``tableoid``), and ``leaves`` of the statement says which these may be
+(``engine.changes.writes.partitioned``).
 """
 
 from __future__ import annotations
@@ -171,7 +173,9 @@ def _used(query: Select, index: int) -> dict[int, SqlType]:
 
 
 def _same_rows(parent: RelationDef, leaf: RelationDef, used: Collection[int]) -> bool:
-    """Tell whether a partition may stand in its parent's place: where whole rows are asked for, they have to be alike."""
+    """Tell whether a partition may stand in its parent's place: where whole rows are asked for, they have to
+    be alike.
+    """
     return WHOLE_ROW not in used or [c.name for c in parent.live] == [c.name for c in leaf.live]
 
 
@@ -260,7 +264,9 @@ def _arm(
     index: int,
     mark: RowMark | None,
 ) -> Select:
-    """Return the rows of one partition as the parent's columns, system columns and the whole row, which outer joins make NULL, behind them."""
+    """Return the rows of one partition as the parent's columns, system columns and the whole row, which outer
+    joins make NULL, behind them.
+    """
     attnums = column_map(parent, leaf)
     exprs: list[Expr] = [
         Var(type=c.type, range=0, attnum=attnums[c.attnum], name=c.name) for c in item.columns
@@ -391,7 +397,8 @@ class _Wanted:
 def prune(
     parent: RelationDef, conditions: Iterable[Expr], parts_of: Callable[[RelationDef], Divided]
 ) -> list[RelationDef]:
-    """Return the tables below a partitioned one that may have rows for which all ``conditions`` hold, in the order of bounds.
+    """Return the tables below a partitioned one that may have rows for which all ``conditions`` hold, in the
+    order of bounds.
 
     ``parts_of`` gives the partitions of it and of those below.
     """

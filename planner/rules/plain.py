@@ -5,8 +5,8 @@
     CAST($1 AS price)            bound     CoerceToDomain(RelabelType(Param: price -> numeric))
                                  plain     CoerceToDomain(Param: numeric)
 
-What the client is told of a statement (its columns, its parameters) was settled before. What a domain demands of values stays, as
-``CoerceToDomain``.
+What the client is told of a statement (its columns, its parameters) was settled before. What a domain demands
+of values stays, as ``CoerceToDomain``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ _POPULATE = frozenset(
         "jsonb_populate_recordset(anyelement,jsonb)",
     )
 )
-"""They make values of their first argument's type, so they are told of a domain (``planner.functions.json.records``)."""
+"""They make values of their first argument's type, so they are told of a domain
+(``planner.functions.json.records``)."""
 
 
 def _plain(node: object) -> Any:
@@ -103,7 +104,9 @@ def _column(column: Any) -> Any:
 
 
 def declared_types(columns: Sequence[OutputColumn] | None) -> tuple[SqlType, ...]:
-    """Return the types of a result's columns where some are domains, of which clients are not told; nothing where none is."""
+    """Return the types of a result's columns where some are domains, of which clients are not told; nothing
+    where none is.
+    """
     if columns is None or not any_domains() or not any(is_domain(column.type.oid) for column in columns):
         return ()
     return tuple([column.type for column in columns])

@@ -33,8 +33,9 @@ BY_KEY = "every table is reached by key"
 class RouteFacts:
     """What the choice depends on. ``refusals``: route -> message, for routes known not to work.
 
-    A partitioned table is one of ``tables``; ``partitions``: how many are in the plan. ``rows`` are of those that the parameters leave.
-    ``pairs``: a pass over them may look at each row together with each of another table, or of a sub-select.
+    A partitioned table is one of ``tables``; ``partitions``: how many are in the plan. ``rows`` are of those
+    that the parameters leave. ``pairs``: a pass over them may look at each row together with each of another
+    table, or of a sub-select.
     """
 
     pinned: str = "auto"
@@ -83,7 +84,8 @@ def choose(facts: RouteFacts) -> Route:
         return Route("index", "reads no table")
     if facts.by_key and "index" not in refused:
         return Route("index", BY_KEY)
-    # An engine is told of every partition, each of which costs it about as much as a query of its own. Pairs of rows are worth that.
+    # An engine is told of every partition, each of which costs it about as much as a query of its own. Pairs
+    # of rows are worth that.
     alone = facts.tables == 1 or not facts.pairs
     most = ROW_EXECUTOR_MAX_ROWS * (max(facts.partitions, 1) if alone else 1)
     if facts.rows <= most and facts.tables <= ROW_EXECUTOR_MAX_RANGES and "index" not in refused:

@@ -2,10 +2,11 @@
 
     WHERE at > now() - interval '1 day'      ->   WHERE at > $n        stable = [now() - interval '1 day']
 
-A *stable* expression calls a function of volatility ``s`` (or is CURRENT_USER and its kin, or prints or reads a type
-whose text depends on settings or catalog, or looks up a text search configuration that users made), reads no column and calls nothing volatile. The largest such
-expressions are taken out. Behind a guard (CASE arms, COALESCE, AND, OR after their first argument) only
-those are taken that cannot fail: values without arguments. Sets and aggregates are never taken.
+A *stable* expression calls a function of volatility ``s`` (or is CURRENT_USER and its kin, or prints or reads
+a type whose text depends on settings or catalog, or looks up a text search configuration that users made),
+reads no column and calls nothing volatile. The largest such expressions are taken out. Behind a guard (CASE
+arms, COALESCE, AND, OR after their first argument) only those are taken that cannot fail: values without
+arguments. Sets and aggregates are never taken.
 """
 
 from __future__ import annotations
@@ -85,15 +86,18 @@ _VOLATILITIES = {"i": _PLAIN, "s": _STABLE, "v": _BOUND}
 def extract_stable(node: _T, params: int) -> tuple[_T, tuple[Expr, ...]]:
     """Return ``node`` (query or statement) without stable expressions, and those expressions.
 
-    Entry i of the second is the value of ``Param(params + 1 + i)``; it may use the client's parameters. What stands beside calls of
-    users' volatile functions in a select list or VALUES stays: they may change settings, which is seen from there on.
+    Entry i of the second is the value of ``Param(params + 1 + i)``; it may use the client's parameters. What
+    stands beside calls of users' volatile functions in a select list or VALUES stays: they may change
+    settings, which is seen from there on.
     """
     taken = _Extraction(params, any(_may_change_settings(item) for item in walk(node)))
     return taken.visit(node, False), tuple(taken.found)
 
 
 def changes_settings(node: object) -> bool:
-    """Tell whether a statement changes settings as it runs: then its stable values have to be evaluated in their turn."""
+    """Tell whether a statement changes settings as it runs: then its stable values have to be evaluated in
+    their turn.
+    """
     return any(isinstance(item, FuncExpr) and item.proc == _SET_CONFIG for item in walk(node))
 
 
@@ -102,7 +106,9 @@ def _may_change_settings(node: object) -> bool:
 
 
 def is_immutable(node: object) -> bool:
-    """Tell whether an expression over a row always gives the same for the same row: it calls nothing stable or volatile."""
+    """Tell whether an expression over a row always gives the same for the same row: it calls nothing stable
+    or volatile.
+    """
     return all(computes_immutably(item) for item in walk(node))
 
 
@@ -136,7 +142,9 @@ def _built_in_io() -> Mapping[int, tuple[bool, bool]]:
 
 
 def _io_is_fixed(oid: int, side: int) -> bool:
-    """Tell whether values of a type are read (side 0) or printed (1) the same way for ever: not enums, arrays, rows, ranges; domains are read by what they demand."""
+    """Tell whether values of a type are read (side 0) or printed (1) the same way for ever: not enums,
+    arrays, rows, ranges; domains are read by what they demand.
+    """
     if side:
         oid = base_oid(oid)
     known = _built_in_io().get(oid)

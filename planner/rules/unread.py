@@ -3,13 +3,14 @@
     SELECT x.a FROM (SELECT a, (SELECT b FROM u) AS b FROM t) x
     SELECT x.a FROM (SELECT a, NULL           AS b FROM t) x
 
-PostgreSQL does the same (``remove_unused_subquery_outputs``), and it can be seen: a sub-select of two rows is an error (21000) only
-where its value is wanted. Of what EXISTS selects nothing is. What stays, as there: what orders the sub-query or tells its rows apart, volatile functions, and those
-that give rows. Columns keep their places and types, so nothing around changes.
+PostgreSQL does the same (``remove_unused_subquery_outputs``), and it can be seen: a sub-select of two rows is
+an error (21000) only where its value is wanted. Of what EXISTS selects nothing is. What stays, as there: what
+orders the sub-query or tells its rows apart, volatile functions, and those that give rows. Columns keep their
+places and types, so nothing around changes.
 
-One pass from outside in. Of a query the WITH items come last, before them the ranges, both backwards, as only what is around and later
-items read them (LATERAL), so whatever is looked at has already lost what nobody reads. A WITH item counts where PostgreSQL takes it for
-a sub-query: referred to once, or NOT MATERIALIZED.
+One pass from outside in. Of a query the WITH items come last, before them the ranges, both backwards, as only
+what is around and later items read them (LATERAL), so whatever is looked at has already lost what nobody
+reads. A WITH item counts where PostgreSQL takes it for a sub-query: referred to once, or NOT MATERIALIZED.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ def _visit(node: object, levels: list[_Level]) -> Any:
 
 
 def rows_alone(query: QueryExpr) -> QueryExpr:
-    """Return what EXISTS asks of a query: whether it has rows, whatever these are (PostgreSQL's ``simplify_EXISTS_query``)."""
+    """Return what EXISTS asks of a query: whether it has rows, whatever these are (PostgreSQL's
+    ``simplify_EXISTS_query``).
+    """
     if not isinstance(query, Select) or query.grouping_sets is not None or query.having is not None:
         return query
     if query.windows or query.row_marks or query.offset is not None or (query.grouped and not query.group):

@@ -1,8 +1,8 @@
 """Bound statements that are not queries, and the envelope every bound statement comes in.
 
-Definitions are in ``planner.statements.definitions``, those of tables and indexes in ``planner.statements.table``, of types in
-``planner.statements.type``, of functions in ``planner.statements.function``, about triggers in ``planner.statements.trigger``, and of
-this name space.
+Definitions are in ``planner.statements.definitions``, those of tables and indexes in
+``planner.statements.table``, of types in ``planner.statements.type``, of functions in
+``planner.statements.function``, about triggers in ``planner.statements.trigger``, and of this name space.
 """
 
 from __future__ import annotations
@@ -197,10 +197,11 @@ class SetConstraints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockTable:
-    """LOCK TABLE of tables and views by oid; ``mode`` is PostgreSQL's lock level 1 (access share) .. 8 (access exclusive).
+    """LOCK TABLE of tables and views by oid; ``mode`` is PostgreSQL's lock level 1 (access share) .. 8
+    (access exclusive).
 
-    ``partitions``: those of the tables, at all levels; rights to them are not asked for. ``beneath``: what the views read, at
-    all levels, and the role that is asked about it, 0 for whoever runs the statement.
+    ``partitions``: those of the tables, at all levels; rights to them are not asked for. ``beneath``: what
+    the views read, at all levels, and the role that is asked about it, 0 for whoever runs the statement.
     """
 
     tables: tuple[int, ...]
@@ -212,10 +213,12 @@ class LockTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantTarget:
-    """An object of GRANT: its catalog and oid, ``attnum`` of a column or 0, the letters asked for (``planner.catalog.acl``).
+    """An object of GRANT: its catalog and oid, ``attnum`` of a column or 0, the letters asked for
+    (``planner.catalog.acl``).
 
-    ``kind``: relation, column, sequence, schema or database; ``every``: ALL was said; ``warnings``: what is told
-    (0LP01) before anybody's right to it is asked for. Without letters there is nothing to grant. ``name``: of a setting, as written.
+    ``kind``: relation, column, sequence, schema or database; ``every``: ALL was said; ``warnings``: what is
+    told (0LP01) before anybody's right to it is asked for. Without letters there is nothing to grant.
+    ``name``: of a setting, as written.
     """
 
     kind: str
@@ -242,7 +245,9 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantRole:
-    """GRANT and REVOKE of roles. CASCADE says nothing here: no membership depends on another. ``grantor`` None: the current user."""
+    """GRANT and REVOKE of roles. CASCADE says nothing here: no membership depends on another. ``grantor``
+    None: the current user.
+    """
 
     is_grant: bool
     roles: tuple[str, ...]
@@ -295,7 +300,9 @@ class SetVariable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterDefaults:
-    """ALTER DATABASE / ROLE ... SET | RESET: what a setting begins with. ``database`` "": in all; ``role`` None: for all."""
+    """ALTER DATABASE / ROLE ... SET | RESET: what a setting begins with. ``database`` "": in all; ``role``
+    None: for all.
+    """
 
     database: str
     role: str | None
@@ -338,7 +345,8 @@ class Prepare:
 class ExecutePrepared:
     """EXECUTE name (args); each argument is bound without a context type (unknown literals stay unknown).
 
-    ``into``: the CREATE TABLE AS that it is the query of, whose table is to be in ``schema`` ("pg_temp": the session's own).
+    ``into``: the CREATE TABLE AS that it is the query of, whose table is to be in ``schema`` ("pg_temp": the
+    session's own).
     """
 
     name: str
@@ -356,7 +364,9 @@ class Deallocate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CursorKey:
-    """Where a cursor's query gives the key ``attnums`` (``planner.bind.change.current_of``) of a table: from the key column ``position`` on."""
+    """Where a cursor's query gives the key ``attnums`` (``planner.bind.change.current_of``) of a table: from
+    the key column ``position`` on.
+    """
 
     table: int
     attnums: tuple[int, ...]
@@ -405,16 +415,14 @@ class Maintenance:
     """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER.
 
     Attributes:
-        tables: those that were named and store rows, those of indexes for these.
-        relations: all that were named; of none it is about all, or with ``object`` about all tables of what that says.
-        object, name: REINDEX SCHEMA, DATABASE (this one) and SYSTEM, the tables of the catalog.
-        not_tables: names of those that VACUUM and ANALYZE have to skip.
-        analyze: what is in the columns is to be counted.
-        alone: its name, where a block may not hold it.
-        verbose: whoever asks is told what is done, table by table.
-        index: of CLUSTER ... USING, which marks it.
-        concurrently: REINDEX CONCURRENTLY.
-        wrong_columns: relation, SQLSTATE and message: what is wrong with columns that are named, for who may ANALYZE the relation.
+        tables: those that were named and store rows, those of indexes for these. relations: all that were
+        named; of none it is about all, or with ``object`` about all tables of what that says. object, name:
+        REINDEX SCHEMA, DATABASE (this one) and SYSTEM, the tables of the catalog. not_tables: names of those
+        that VACUUM and ANALYZE have to skip. analyze: what is in the columns is to be counted. alone: its
+        name, where a block may not hold it. verbose: whoever asks is told what is done, table by table.
+        index: of CLUSTER ... USING, which marks it. concurrently: REINDEX CONCURRENTLY. wrong_columns:
+        relation, SQLSTATE and message: what is wrong with columns that are named, for who may ANALYZE the
+        relation.
     """
 
     what: Literal["vacuum", "analyze", "checkpoint", "reindex", "cluster"]
@@ -473,13 +481,17 @@ CommentClass: TypeAlias = Literal[
     3600,
     3602,
 ]
-"""The catalogs in whose objects there are comments: pg_type, pg_proc, pg_class, pg_authid, pg_database, pg_foreign_server, pg_foreign_data_wrapper, pg_constraint, pg_conversion, pg_largeobject, pg_namespace,
-pg_opclass, pg_trigger, pg_opfamily, pg_extension, pg_policy, pg_statistic_ext, pg_collation, pg_ts_dict, pg_ts_config."""
+"""The catalogs in whose objects there are comments: pg_type, pg_proc, pg_class, pg_authid, pg_database,
+pg_foreign_server, pg_foreign_data_wrapper, pg_constraint, pg_conversion, pg_largeobject, pg_namespace,
+pg_opclass, pg_trigger, pg_opfamily, pg_extension, pg_policy, pg_statistic_ext, pg_collation, pg_ts_dict,
+pg_ts_config."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """COMMENT ON; ``name``: a function's, text search object's, statistics object's, wrapper's, server's, operator class's, conversion's or collation's as the statement writes it."""
+    """COMMENT ON; ``name``: a function's, text search object's, statistics object's, wrapper's, server's,
+    operator class's, conversion's or collation's as the statement writes it.
+    """
 
     class_oid: CommentClass
     object_oid: int
@@ -563,18 +575,18 @@ class BoundStatement:
     """One bound statement.
 
     ``params[i]`` is the type oid of ``$(i+1)``. ``columns`` None means it returns no rows (EXPLAIN, SHOW,
-    FETCH and DML RETURNING do return rows; FETCH's and EXECUTE's columns are known to the engine only). ``declared``: their types where
-    some are domains, of which clients are not told.
-    ``stable`` lists the session- or transaction-stable values that were turned into parameters: entry
-    i is the value of ``Param(len(params) + 1 + i)``.
-    ``volatile``: contains a volatile function. ``reads``/``writes``: oids of base tables (through views).
-    ``versions``: (oid, RelationDef.version) of every relation it was bound against.
-    ``functions``: oids of users' functions whose bodies it holds or that it calls. ``calls``: some it calls as it runs; ``changes``: these
-    may write. ``settings``: names of settings whose values were folded in at bind time.
-    ``row_security``: it reads or writes tables that have it, be the user exempt or not: who that was, by oid, the setting
-    ``row_security``, and the version of the catalog that said who is exempt and a member of what.
-    ``tag``: command tag without counts, e.g. "SELECT", "CREATE TABLE". ``asked``: the statement before what constants decide fell away, where
-    columns or relations did: rights are asked for what is written, not for what is left. ``fails``: the error that planning it meets in
+    FETCH and DML RETURNING do return rows; FETCH's and EXECUTE's columns are known to the engine only).
+    ``declared``: their types where some are domains, of which clients are not told. ``stable`` lists the
+    session- or transaction-stable values that were turned into parameters: entry i is the value of
+    ``Param(len(params) + 1 + i)``. ``volatile``: contains a volatile function. ``reads``/``writes``: oids of
+    base tables (through views). ``versions``: (oid, RelationDef.version) of every relation it was bound
+    against. ``functions``: oids of users' functions whose bodies it holds or that it calls. ``calls``: some
+    it calls as it runs; ``changes``: these may write. ``settings``: names of settings whose values were
+    folded in at bind time. ``row_security``: it reads or writes tables that have it, be the user exempt or
+    not: who that was, by oid, the setting ``row_security``, and the version of the catalog that said who is
+    exempt and a member of what. ``tag``: command tag without counts, e.g. "SELECT", "CREATE TABLE".
+    ``asked``: the statement before what constants decide fell away, where columns or relations did: rights
+    are asked for what is written, not for what is left. ``fails``: the error that planning it meets in
     constants (``planner.rules.failing``); it is raised before the statement runs, with each attempt a copy.
     """
 

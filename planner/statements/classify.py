@@ -5,8 +5,8 @@
     SELECT, COPY TO             READ_ONLY
     CREATE, ALTER, DROP         DDL
 
-Everything here is a walk over a bound statement: no catalog, no session. A class without a row fails when this module is
-imported, as does one with two. ``planner.statements.parsed`` has the rows of what was parsed,
+Everything here is a walk over a bound statement: no catalog, no session. A class without a row fails when
+this module is imported, as does one with two. ``planner.statements.parsed`` has the rows of what was parsed,
 ``engine.statements.registry`` of what runs a statement.
 """
 

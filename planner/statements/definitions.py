@@ -1,4 +1,5 @@
-"""Bound definitions of databases, schemas, timelines, sources, sequences and views; RENAME, DROP and TRUNCATE of anything.
+"""Bound definitions of databases, schemas, timelines, sources, sequences and views; RENAME, DROP and TRUNCATE
+of anything.
 
 Those of tables and indexes are in ``planner.statements.table``. Read them as ``planner.statements``.
 """
@@ -18,7 +19,9 @@ from planner.statements.table import ColumnSpec, CreateTable, TableStatement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSchema:
-    """CREATE SCHEMA, with its element statements as raw AST (bound one by one when run); ``name`` "": that of the role it is for."""
+    """CREATE SCHEMA, with its element statements as raw AST (bound one by one when run); ``name`` "": that of
+    the role it is for.
+    """
 
     name: str
     if_not_exists: bool
@@ -36,7 +39,9 @@ class CreateDatabase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterDatabase:
-    """ALTER DATABASE. ``options``: attribute of ``DatabaseDef`` -> value; ``owner`` is a name. ``refresh``: REFRESH COLLATION VERSION, and nothing else."""
+    """ALTER DATABASE. ``options``: attribute of ``DatabaseDef`` -> value; ``owner`` is a name. ``refresh``:
+    REFRESH COLLATION VERSION, and nothing else.
+    """
 
     name: str
     options: Mapping[str, object]
@@ -126,7 +131,8 @@ class AlterSequence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateView:
-    """CREATE [OR REPLACE] VIEW; ``sql`` is the canonical SELECT text, ``collations`` are those of ``columns`` (0: none).
+    """CREATE [OR REPLACE] VIEW; ``sql`` is the canonical SELECT text, ``collations`` are those of ``columns``
+    (0: none).
 
     ``follows``: it is temporary because something that it reads is, which nobody has asked for.
     """
@@ -170,7 +176,9 @@ class RefreshMaterializedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkConstraints:
-    """UPDATE of pg_constraint.convalidated; ``query``: oids of constraints (some perhaps several times), the new value of each."""
+    """UPDATE of pg_constraint.convalidated; ``query``: oids of constraints (some perhaps several times), the
+    new value of each.
+    """
 
     query: QueryExpr
 

@@ -22,7 +22,9 @@ class CreateWrapper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterWrapper:
-    """ALTER FOREIGN DATA WRAPPER. ``validator``: None where it stays. ``handler``: HANDLER was written, and none is meant."""
+    """ALTER FOREIGN DATA WRAPPER. ``validator``: None where it stays. ``handler``: HANDLER was written, and
+    none is meant.
+    """
 
     wrapper: int
     handler: bool

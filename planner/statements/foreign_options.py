@@ -60,7 +60,9 @@ def option_changes(written: Sequence[ast.ForeignOption]) -> OptionChanges:
 
 
 def changed_options(options: Options, changes: OptionChanges) -> Options:
-    """Return options after changes, one by one. Raises SqlError 42710 (there already), 42704 (not there), 22023 (no name of one)."""
+    """Return options after changes, one by one. Raises SqlError 42710 (there already), 42704 (not there),
+    22023 (no name of one).
+    """
     found = dict(options)
     for action, name, value in paced(changes):
         if action == "add":

@@ -14,8 +14,9 @@ from planner.query import Expr, SqlCall
 class CreateFunction:
     """CREATE [OR REPLACE] FUNCTION. ``function`` has no oids yet: neither its own nor its schema's.
 
-    ``source_at``: where in the statement's text the body stands, if it does so as it is. ``from_current``: names, in lower
-    case, of those of its settings whose value is what the session has when the statement runs.
+    ``source_at``: where in the statement's text the body stands, if it does so as it is. ``from_current``:
+    names, in lower case, of those of its settings whose value is what the session has when the statement
+    runs.
     """
 
     function: FunctionDef
@@ -26,10 +27,11 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateAggregate:
-    """CREATE [OR REPLACE] AGGREGATE; ``function`` as in CreateFunction, None where ``error`` says what is wrong with it.
+    """CREATE [OR REPLACE] AGGREGATE; ``function`` as in CreateFunction, None where ``error`` says what is
+    wrong with it.
 
-    ``warnings`` are told first, in any case. ``internal``: a state of it is of type internal. ``initials``: its first states, which have to be
-    values of their types.
+    ``warnings`` are told first, in any case. ``internal``: a state of it is of type internal. ``initials``:
+    its first states, which have to be values of their types.
     """
 
     function: FunctionDef | None
@@ -44,7 +46,8 @@ class CreateAggregate:
 class AlterFunction:
     """ALTER FUNCTION: what is not None changes. ``changes``: fields of FunctionDef.
 
-    ``settings``: (name, value) of SET and, with None, RESET; the name "all" resets all. ``from_current``: as in CreateFunction.
+    ``settings``: (name, value) of SET and, with None, RESET; the name "all" resets all. ``from_current``: as
+    in CreateFunction.
     """
 
     function: int

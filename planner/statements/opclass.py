@@ -8,7 +8,9 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMember:
-    """What a family gets. ``of_class``: it goes with the class that is made, or with that of its type; read it as ``planner.catalog.opclasses.FamilyMember``."""
+    """What a family gets. ``of_class``: it goes with the class that is made, or with that of its type; read
+    it as ``planner.catalog.opclasses.FamilyMember``.
+    """
 
     function: bool
     number: int
@@ -30,7 +32,9 @@ class CreateOpfamily:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateOpclass:
-    """CREATE OPERATOR CLASS; ``default``: it is that of its type, which is written so, "" where it is not; ``family`` 0: of its own name, which is made where there is none."""
+    """CREATE OPERATOR CLASS; ``default``: it is that of its type, which is written so, "" where it is not;
+    ``family`` 0: of its own name, which is made where there is none.
+    """
 
     schema: str
     name: str

@@ -24,7 +24,9 @@ class DropOwned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterDefaultPrivileges:
-    """ALTER DEFAULT PRIVILEGES. ``kind`` as in ``planner.catalog.acl.ALL``; ``schemas``: oids, (0,) = everywhere; grantee None: PUBLIC."""
+    """ALTER DEFAULT PRIVILEGES. ``kind`` as in ``planner.catalog.acl.ALL``; ``schemas``: oids, (0,) =
+    everywhere; grantee None: PUBLIC.
+    """
 
     roles: tuple[str, ...]
     schemas: tuple[int, ...]

@@ -6,8 +6,8 @@ A class of statements is a subclass of ``ast.StatementNode``; one without a row 
 does a row for what is none. What binds it is named and not imported: a server reads its first query before it needs the
 rest (``planner.bind.load``).
 
-``planner.statements.classify`` has the rows of what statements are bound to, ``engine.statements.registry`` of what runs
-them.
+``planner.statements.classify`` has the rows of what statements are bound to, ``engine.statements.registry``
+of what runs them.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from typing import TypeAlias
 class StatisticsPart:
     """What statistics are over.
 
-    A column has its number (0: there is none called ``name``; below: a system column or a whole row). An expression has its canonical
-    text ``sql``; ``system``: it names what has no statistics. ``type``: the oid of its type; ``ordered``: its values have an order.
+    A column has its number (0: there is none called ``name``; below: a system column or a whole row). An
+    expression has its canonical text ``sql``; ``system``: it names what has no statistics. ``type``: the oid
+    of its type; ``ordered``: its values have an order.
     """
 
     name: str = ""
@@ -36,7 +37,9 @@ class CreateStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterStatistics:
-    """RENAME TO, SET SCHEMA, OWNER TO or SET STATISTICS, whichever is there, of statistics by oid; ``written``: their name, as it is."""
+    """RENAME TO, SET SCHEMA, OWNER TO or SET STATISTICS, whichever is there, of statistics by oid;
+    ``written``: their name, as it is.
+    """
 
     object: int
     written: str

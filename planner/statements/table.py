@@ -1,4 +1,5 @@
-"""Bound definitions of tables and indexes: CREATE TABLE, CREATE INDEX, and what ALTER TABLE consists of. Read them as ``planner.statements``.
+"""Bound definitions of tables and indexes: CREATE TABLE, CREATE INDEX, and what ALTER TABLE consists of. Read
+them as ``planner.statements``.
 
 What does not exist yet is described (``ColumnSpec``, ``KeySpec`` ...), what exists is named by oid.
 """
@@ -21,7 +22,9 @@ from planner.types import SqlType
 
 @dataclass(frozen=True, slots=True)
 class ColumnSequence:
-    """The sequence of a serial or identity column. ``name``: None for one that is made up; ``persistence``: None for its table's."""
+    """The sequence of a serial or identity column. ``name``: None for one that is made up; ``persistence``:
+    None for its table's.
+    """
 
     definition: SequenceDef
     name: str | None = None
@@ -32,7 +35,8 @@ class ColumnSequence:
 class ColumnSpec:
     """A column as CREATE TABLE or ADD COLUMN defines it, resolved. ``default`` is bound and coerced.
 
-    ``generated`` s(tored): ``default_sql`` is its expression, and there is no ``default``. ``dims``: how many pairs of brackets were written.
+    ``generated`` s(tored): ``default_sql`` is its expression, and there is no ``default``. ``dims``: how many
+    pairs of brackets were written.
     """
 
     name: str
@@ -57,8 +61,9 @@ class ColumnSpec:
 class KeySpec:
     """A PRIMARY KEY, UNIQUE or EXCLUDE constraint: column names; ``name`` None = choose one as PostgreSQL does.
 
-    ``operators``: of EXCLUDE, by oid; empty for keys. ``method`` and ``where_sql`` are its index's; ``expressions``: canonical
-    texts, "" for columns, empty where all are; ``columns`` has what an expression is called. ``options``: as IndexDef's.
+    ``operators``: of EXCLUDE, by oid; empty for keys. ``method`` and ``where_sql`` are its index's;
+    ``expressions``: canonical texts, "" for columns, empty where all are; ``columns`` has what an expression
+    is called. ``options``: as IndexDef's.
     """
 
     name: str | None
@@ -137,7 +142,9 @@ class AttachPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetachPartition:
-    """ALTER TABLE ... DETACH PARTITION. ``check``: the condition that CONCURRENTLY leaves the table as a CHECK; ``finalize``: FINALIZE."""
+    """ALTER TABLE ... DETACH PARTITION. ``check``: the condition that CONCURRENTLY leaves the table as a
+    CHECK; ``finalize``: FINALIZE.
+    """
 
     partition: int
     concurrently: bool = False
@@ -154,12 +161,14 @@ class AttachIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """CREATE TABLE, LIKE already expanded (``likes``: of which relations, ``commented``: of which with comments). ``query`` is set for CREATE TABLE AS (then columns match it).
+    """CREATE TABLE, LIKE already expanded (``likes``: of which relations, ``commented``: of which with
+    comments). ``query`` is set for CREATE TABLE AS (then columns match it).
 
-    ``executed``: that is a prepared statement's.
-    ``indexes``: copied ones that serve no constraint; ``statistics``: copied ones, without oids and names. ``parent``, ``bound``: of a partition, whose columns are the parent's.
-    ``path``: the schemas in which late defaults look names up. ``of_type``: the composite type that gives it its columns.
-    ``server``, ``foreign_options``: of a foreign table, which is of that server; 0 for others.
+    ``executed``: that is a prepared statement's. ``indexes``: copied ones that serve no constraint;
+    ``statistics``: copied ones, without oids and names. ``parent``, ``bound``: of a partition, whose columns
+    are the parent's. ``path``: the schemas in which late defaults look names up. ``of_type``: the composite
+    type that gives it its columns. ``server``, ``foreign_options``: of a foreign table, which is of that
+    server; 0 for others.
     """
 
     schema: str
@@ -193,8 +202,8 @@ class CreateTable:
 class CreateIndex:
     """CREATE [UNIQUE] INDEX.
 
-    ``hidden``: the columns that an expression or partial index adds to its table, behind those there are; the rest of it
-    as in IndexDef. ``names``: of the keys, for a name to choose.
+    ``hidden``: the columns that an expression or partial index adds to its table, behind those there are; the
+    rest of it as in IndexDef. ``names``: of the keys, for a name to choose.
     """
 
     table: int
@@ -350,7 +359,8 @@ class SetNotNull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnRetype:
-    """ALTER COLUMN TYPE of one column. ``using`` computes the new value over Var(range=0) of the row as it was before the statement.
+    """ALTER COLUMN TYPE of one column. ``using`` computes the new value over Var(range=0) of the row as it
+    was before the statement.
 
     ``default`` and ``default_sql`` are the column's default under the new type. ``rewrites`` False: stored
     values are already right (varchar(5) to text), only the definition changes.
@@ -368,8 +378,8 @@ class ColumnRetype:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterColumnTypes:
-    """All ALTER COLUMN TYPE of one statement: each row is written once, each value computed of the row as it was, and what is over
-    several columns (CHECKs, indexes, statistics) bound when all have their new types.
+    """All ALTER COLUMN TYPE of one statement: each row is written once, each value computed of the row as it
+    was, and what is over several columns (CHECKs, indexes, statistics) bound when all have their new types.
     """
 
     columns: tuple[ColumnRetype, ...]
@@ -408,7 +418,9 @@ class SetOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneColumn:
-    """SET STATISTICS, STORAGE, COMPRESSION and options of a column: what changes of its ``ColumnDef``; ``below``: in partitions, too."""
+    """SET STATISTICS, STORAGE, COMPRESSION and options of a column: what changes of its ``ColumnDef``;
+    ``below``: in partitions, too.
+    """
 
     column: str
     changes: Mapping[str, Any]
@@ -454,7 +466,9 @@ class SetSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetForeignOptions:
-    """OPTIONS (...) of a foreign table, or of a column of it: what is done with those there are. ``column`` "": the table's."""
+    """OPTIONS (...) of a foreign table, or of a column of it: what is done with those there are. ``column``
+    "": the table's.
+    """
 
     column: str
     changes: OptionChanges

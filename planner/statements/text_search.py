@@ -29,7 +29,8 @@ class CreateDictionary:
 class AlterMapping:
     """ALTER TEXT SEARCH CONFIGURATION ... MAPPING. ``tokens``: number and name of the types, empty: all.
 
-    ``dictionaries``: by oid; of ``replace`` the old one and the new one. ``written``: the name of the configuration, as it is.
+    ``dictionaries``: by oid; of ``replace`` the old one and the new one. ``written``: the name of the
+    configuration, as it is.
     """
 
     configuration: int
@@ -42,7 +43,9 @@ class AlterMapping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterDictionary:
-    """ALTER TEXT SEARCH DICTIONARY; ``changes``: names and literals, None for what goes. ``written``: its name, as it is."""
+    """ALTER TEXT SEARCH DICTIONARY; ``changes``: names and literals, None for what goes. ``written``: its
+    name, as it is.
+    """
 
     dictionary: int
     written: str
@@ -61,7 +64,9 @@ class AlterTextSearch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropTextSearch:
-    """DROP of configurations or dictionaries: oid and name as written; ``missing``: notices about those that are not there."""
+    """DROP of configurations or dictionaries: oid and name as written; ``missing``: notices about those that
+    are not there.
+    """
 
     objects: tuple[tuple[int, str], ...]
     missing: tuple[str, ...]

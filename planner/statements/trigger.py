@@ -11,7 +11,9 @@ from planner.catalog.trigger import TriggerDef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTrigger:
-    """CREATE TRIGGER on a table by oid. ``trigger``: its oid is to be given, and that of its ``constraint``; ``replace``: OR REPLACE."""
+    """CREATE TRIGGER on a table by oid. ``trigger``: its oid is to be given, and that of its ``constraint``;
+    ``replace``: OR REPLACE.
+    """
 
     table: int
     trigger: TriggerDef

@@ -39,7 +39,9 @@ class CreateComposite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRange:
-    """CREATE TYPE ... AS RANGE. ``subtype``, ``subtype_diff`` (0: none): oids; ``multirange``: the name of its multirange type, "" for the usual one."""
+    """CREATE TYPE ... AS RANGE. ``subtype``, ``subtype_diff`` (0: none): oids; ``multirange``: the name of
+    its multirange type, "" for the usual one.
+    """
 
     schema: str
     name: str
@@ -87,8 +89,8 @@ AttributeAction: TypeAlias = AddAttribute | DropAttribute | AlterAttribute | Ren
 class AlterComposite:
     """ALTER TYPE ... with actions on attributes, in order.
 
-    ``typed``: CASCADE's, the same actions on the columns of each table of the type; ``renamed``: the tables of a type whose
-    attribute is renamed.
+    ``typed``: CASCADE's, the same actions on the columns of each table of the type; ``renamed``: the tables
+    of a type whose attribute is renamed.
     """
 
     type: int

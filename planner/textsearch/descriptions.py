@@ -1,4 +1,6 @@
-"""What pg_description says of PostgreSQL's own objects of full-text search, and of the functions that run its parser."""
+"""What pg_description says of PostgreSQL's own objects of full-text search, and of the functions that run its
+parser.
+"""
 
 from __future__ import annotations
 

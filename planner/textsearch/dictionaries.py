@@ -3,8 +3,9 @@
     'Running' --asciiword--> english_stem --> ['run']        'the' --> []   a stop word: it counts as a position, and is no lexeme
     'Hôtels' --word--> unaccent, which filters: 'Hotels' --> french_stem --> ['hotel']
 
-A token is shown to the dictionaries of its type one after the other until one knows it. A dictionary is a template and its
-options. The stemmers are those of the Snowball project, by ``snowballstemmer`` of the release from which PostgreSQL 15 has them; stop words are PostgreSQL's.
+A token is shown to the dictionaries of its type one after the other until one knows it. A dictionary is a
+template and its options. The stemmers are those of the Snowball project, by ``snowballstemmer`` of the
+release from which PostgreSQL 15 has them; stop words are PostgreSQL's.
 """
 
 from __future__ import annotations
@@ -42,14 +43,18 @@ class Dictionary:
     """What a dictionary makes of words. ``filters``: what it knows goes on to the next dictionary, changed."""
 
     def __init__(self, lexize: Lexize, *, filters: bool = False) -> None:
-        """Make one of a function that returns a word's lexemes, none for a stop word, None for a word it does not know."""
+        """Make one of a function that returns a word's lexemes, none for a stop word, None for a word it does
+        not know.
+        """
         self.lexize = functools.lru_cache(maxsize=8192)(lexize)
         self.filters = filters
 
 
 @functools.lru_cache(maxsize=256)
 def dictionary_of(template: int, options: Options) -> Dictionary:
-    """Return the dictionary of a template with options. Raises SqlError 22023, 42601, 42704, F0000 for options that it has not, 0A000."""
+    """Return the dictionary of a template with options. Raises SqlError 22023, 42601, 42704, F0000 for
+    options that it has not, 0A000.
+    """
     make = _TEMPLATES.get(template)
     if make is None:
         raise not_supported(
@@ -217,7 +222,8 @@ def _configuration(
 
 
 def configuration(catalog: Catalog | None, oid: int) -> Configuration:
-    """Return a configuration; without a catalog one of PostgreSQL's own. Raises SqlError XX000 where there is none with that oid.
+    """Return a configuration; without a catalog one of PostgreSQL's own. Raises SqlError XX000 where there is
+    none with that oid.
 
     It is a pure function of the definitions, so it is kept by these.
     """

@@ -38,7 +38,8 @@ _GAP: Final = re.compile(r"[\s,]*")
 _NAME: Final = re.compile(r"[^\s=]*")
 _BARE: Final = re.compile(r"[^\s,]*")
 _WITHIN: Final = {'"': re.compile('[^"]*'), "'": re.compile(r"[^'\\]*")}
-"""By the mark that a value stands in: what means itself there. What else there is means itself, too, once where it is doubled."""
+"""By the mark that a value stands in: what means itself there. What else there is means itself, too, once
+where it is doubled."""
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _LONGEST: Final = 32
 """Characters of a name or a value that is known."""
@@ -157,7 +158,9 @@ def read_options(text: str) -> Options:
 
 @dataclass(slots=True)
 class _Token:
-    """A token of the document; one that several operands mean is there once for each, all but the first ``repeated``."""
+    """A token of the document; one that several operands mean is there once for each, all but the first
+    ``repeated``.
+    """
 
     type: int
     text: str

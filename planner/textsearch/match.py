@@ -3,7 +3,8 @@
     above phrases   YES, NO, MAYBE of each operand           (!x & y) | z
     within them     positions at which an operand ends:      x <-> (y | !z)      {3, 7}, or everywhere but {3, 7}
 
-A lexeme without positions is MAYBE within a phrase, which then is no match; PostgreSQL's ``TS_execute`` has these rules.
+A lexeme without positions is MAYBE within a phrase, which then is no match; PostgreSQL's ``TS_execute`` has
+these rules.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ NO, MAYBE, YES = 0, 1, 2
 class Match(NamedTuple):
     """What is known of a subtree.
 
-    ``answer``: NO, MAYBE, YES. Within phrases, where it is YES: ``places`` are the positions at which it matches, or with
-    ``negated`` those at which it does not, ``width`` how far from its last word its first one is.
+    ``answer``: NO, MAYBE, YES. Within phrases, where it is YES: ``places`` are the positions at which it
+    matches, or with ``negated`` those at which it does not, ``width`` how far from its last word its first
+    one is.
     """
 
     answer: int
@@ -241,11 +243,15 @@ def matches(vector: bytes, query: bytes) -> bool:
 
 
 def without_nots(items: Sequence[Item]) -> list[Item]:
-    """Return what of a query an index can be asked for (querytree()): without NOT, nothing where that may be anything."""
+    """Return what of a query an index can be asked for (querytree()): without NOT, nothing where that may be
+    anything.
+    """
     out: list[Item] = []
 
     def leaf(item: Item) -> tuple[int, bool]:
-        """Return where in ``out`` a subtree begins, and whether anything of it is there: nothing comes behind it before its operator does."""
+        """Return where in ``out`` a subtree begins, and whether anything of it is there: nothing comes behind
+        it before its operator does.
+        """
         out.append(item)
         return len(out) - 1, True
 

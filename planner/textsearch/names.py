@@ -1,7 +1,8 @@
 """Names of text search configurations and dictionaries: what regconfig and regdictionary read and print (manual 8.19).
 
-PostgreSQL's own are facts, in pg_catalog; users' are in the catalog, found along the search path, temporary schemas left out. A
-stored text names users' by oid, ``'"#16500"'::regconfig``, so that it means the same when they are renamed.
+PostgreSQL's own are facts, in pg_catalog; users' are in the catalog, found along the search path, temporary
+schemas left out. A stored text names users' by oid, ``'"#16500"'::regconfig``, so that it means the same when
+they are renamed.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ def _in_schema(catalog: Catalog | None, named_by: int, schema: str, name: str) -
 def find(
     catalog: Catalog | None, path: Sequence[str], named_by: int, names: Sequence[str]
 ) -> TextSearchDef | None:
-    """Return what a name means, along a path where it has no schema. Raises SqlError 3F000 for a schema that is not there."""
+    """Return what a name means, along a path where it has no schema. Raises SqlError 3F000 for a schema that
+    is not there.
+    """
     if len(names) > 1:
         schema = names[-2]
         if catalog is not None and schema != PG_CATALOG and catalog.schema(schema) is None:
@@ -122,7 +125,9 @@ def missing(named_by: int, names: Sequence[str]) -> SqlError:
 
 
 def read_stored(named_by: int, text: str) -> int:
-    """Read a regconfig or regdictionary of a stored text: by oid, or the name of one of PostgreSQL's own. SqlError 42704."""
+    """Read a regconfig or regdictionary of a stored text: by oid, or the name of one of PostgreSQL's own.
+    SqlError 42704.
+    """
     number = _BY_OID.fullmatch(text)
     if number is not None:
         return int(number[1])
@@ -130,7 +135,9 @@ def read_stored(named_by: int, text: str) -> int:
 
 
 def read_name(named_by: int, text: str, catalog: Catalog | None, path: Sequence[str], database: str) -> int:
-    """Read a regconfig or regdictionary: a name, a number, ``-`` for 0. SqlError 42704 and what ``find_named`` raises."""
+    """Read a regconfig or regdictionary: a name, a number, ``-`` for 0. SqlError 42704 and what
+    ``find_named`` raises.
+    """
     stripped = text.strip()
     if stripped == "-":
         return 0

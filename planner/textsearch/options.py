@@ -36,7 +36,9 @@ def shown_options(options: Sequence[tuple[str, str]]) -> str | None:
 def unique_options(
     options: Sequence[tuple[str, str]], known: Mapping[str, str], unknown: str
 ) -> dict[str, str]:
-    """Return options by name. Raises SqlError 22023 for one said twice (``known``: how it is written) or ``unknown``."""
+    """Return options by name. Raises SqlError 22023 for one said twice (``known``: how it is written) or
+    ``unknown``.
+    """
     found: dict[str, str] = {}
     for name, literal in options:
         if name not in known:

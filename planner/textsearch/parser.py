@@ -1,11 +1,12 @@
-"""The default parser (manual 12.5): a text cut into tokens of 23 types, URLs and hyphenated words both whole and in parts.
+"""The default parser (manual 12.5): a text cut into tokens of 23 types, URLs and hyphenated words both whole
+and in parts.
 
     'a well-known site: example.com/x'
-      asciiword a · blank · asciihword well-known · hword_asciipart well · blank - · hword_asciipart known · blank · asciiword site
-      · blank · url example.com/x · host example.com · url_path /x
+      asciiword a · blank · asciihword well-known · hword_asciipart well · blank - · hword_asciipart known ·
+      blank · asciiword site · blank · url example.com/x · host example.com · url_path /x
 
-The automaton is PostgreSQL's (``states``): a text gives the same tokens there. What counts as a letter is what a database
-with UTF-8 and the locale C.UTF-8 takes for one (``ts_characters.csv``).
+The automaton is PostgreSQL's (``states``): a text gives the same tokens there. What counts as a letter is
+what a database with UTF-8 and the locale C.UTF-8 takes for one (``ts_characters.csv``).
 """
 
 from __future__ import annotations
@@ -146,7 +147,9 @@ def _plain_end(text: str, at: int, plain: re.Pattern[str], characters: re.Patter
 
 
 def _forget(place: _Place) -> None:
-    """Forget the places that are remembered: each hyphen of a text may have left one, and a chain of them would go in one step."""
+    """Forget the places that are remembered: each hyphen of a text may have left one, and a chain of them
+    would go in one step.
+    """
     under, place.under = place.under, None
     while under is not None:
         under.under, under = None, under.under

@@ -3,7 +3,8 @@
     ts_rank      how often the query's lexemes occur, and for & and <-> how near to one another
     ts_rank_cd   covers: shortest stretches of the document that match by themselves; fewer other words, a higher rank
 
-PostgreSQL computes ts_rank in single precision, rounded after each operation; so does this, or last digits would differ.
+PostgreSQL computes ts_rank in single precision, rounded after each operation; so does this, or last digits
+would differ.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The default parser's automaton, as text (manual 12.5): what each state does with the next character.
 
-A line is ``tests action [state] [token]``; the first line one of whose tests holds is taken. Tests are classes of characters, single
-characters in quotes, or ``end``; actions:
+A line is ``tests action [state] [token]``; the first line one of whose tests holds is taken. Tests are
+classes of characters, single characters in quotes, or ``end``; actions:
 
     next S         take the character and go to S (``=``: stay)
     push S         remember this place and these lines, take the character and try S
@@ -379,7 +379,9 @@ HyphenUnsignedInt
 
 
 class Rule(NamedTuple):
-    """One line for one test. ``test``: a class, or a character in quotes; ``state`` "": it stays; ``token`` "": none."""
+    """One line for one test. ``test``: a class, or a character in quotes; ``state`` "": it stays; ``token``
+    "": none.
+    """
 
     test: str
     action: str

@@ -1,4 +1,6 @@
-"""Characters without their diacritics, by the rules that PostgreSQL ships (manual F.48); the rules are data (``unaccent.csv``)."""
+"""Characters without their diacritics, by the rules that PostgreSQL ships (manual F.48); the rules are data
+(``unaccent.csv``).
+"""
 
 from __future__ import annotations
 

@@ -4,9 +4,10 @@
     CREATE DOMAIN fee   AS price             base_type(fee)    = numeric(10,2)      plain_type(fee[])   = numeric(10,2)[]
     CREATE DOMAIN bag   AS price[]           base_type(bag)    = price[]            plain_type(bag)     = numeric(10,2)[]
 
-What a domain is over never changes, so it belongs to its oid like all of a type's structure. While a statement is bound its
-expressions have domains as PostgreSQL's have; executors see plain types alone (``planner.rules.plain``), and a column's
-``ColumnDef.type`` is plain, too. What a domain demands of values is in the catalog: ``planner.conversion.domain_checks``.
+What a domain is over never changes, so it belongs to its oid like all of a type's structure. While a
+statement is bound its expressions have domains as PostgreSQL's have; executors see plain types alone
+(``planner.rules.plain``), and a column's ``ColumnDef.type`` is plain, too. What a domain demands of values is
+in the catalog: ``planner.conversion.domain_checks``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _PLAIN: dict[int, SqlType] = {}
 def know_domain(oid: int, array_oid: int, base: SqlType, plain_array: int) -> None:
     """Say that ``oid`` is a domain over ``base``, which is known if it is a domain itself.
 
-    ``plain_array``: the array type over its plain type; 0 where the domain is over an array: there are no arrays of those.
+    ``plain_array``: the array type over its plain type; 0 where the domain is over an array: there are no
+    arrays of those.
     """
     _BASES[oid] = base_type(base)
     _PLAIN[oid] = plain = plain_type(base)

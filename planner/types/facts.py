@@ -105,7 +105,9 @@ _READ = frozenset((CSTRING, RECORD, _RECORD_ARRAY, UNKNOWN, VOID))
 
 
 def has_input(oid: int, *, null: bool) -> bool:
-    """Tell whether texts are read as the type, with ``null`` whether NULL is: most pseudo-types read nothing, some not even that."""
+    """Tell whether texts are read as the type, with ``null`` whether NULL is: most pseudo-types read nothing,
+    some not even that.
+    """
     if type_kind(oid) != "p" or oid in _READ:
         return True
     return null and all(p.strict for p in facts().procs_by_name.get(f"{facts().types[oid].name}_in", ()))
@@ -154,7 +156,9 @@ def register_range(oid: int, subtype: int, multirange: int) -> None:
 
 
 def forget_range(oid: int) -> None:
-    """Take back ``register_range``, and the cast to its multirange type; of any other type there is nothing to take back."""
+    """Take back ``register_range``, and the cast to its multirange type; of any other type there is nothing
+    to take back.
+    """
     found = _ranges().pop(oid, None)
     if found is not None:
         forget_cast(oid, found[1])
@@ -193,7 +197,9 @@ def _fact_oids() -> frozenset[int]:
 
 
 def is_fact(oid: int) -> bool:
-    """Tell whether a type is built in and of pg_catalog: no user's, no domain of information_schema, no row of a catalog, no array of either."""
+    """Tell whether a type is built in and of pg_catalog: no user's, no domain of information_schema, no row
+    of a catalog, no array of either.
+    """
     return oid < FIRST_USER_OID and oid in _fact_oids()
 
 

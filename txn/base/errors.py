@@ -33,7 +33,9 @@ class TxnError(Exception):
 
 
 def anew(error: E) -> E:
-    """Return an error that is remembered, to raise it: what it was raised by before is not kept, and does not add up."""
+    """Return an error that is remembered, to raise it: what it was raised by before is not kept, and does not
+    add up.
+    """
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 
@@ -285,8 +287,8 @@ class ReadOnlyTransaction(TxnError):
 class OutOfSpace(TxnError):
     """The commit could not be written for lack of space and was rolled back (53100).
 
-    ``needed``, ``free``: bytes that it would have taken, or that have to be free before anything is written again, and that are
-    free; None: not known.
+    ``needed``, ``free``: bytes that it would have taken, or that have to be free before anything is written
+    again, and that are free; None: not known.
     """
 
     needed: int | None = None
@@ -306,13 +308,17 @@ TroubleKind: TypeAlias = Literal["io", "files", "requests", "memory", "space"]
 
 
 class StorageError(TxnError):
-    """The device refused a write or a read; a commit that meets this was rolled back. ``kind`` says what was short (58030, 53000, 53200)."""
+    """The device refused a write or a read; a commit that meets this was rolled back. ``kind`` says what was
+    short (58030, 53000, 53200).
+    """
 
     kind: TroubleKind = "io"
 
 
 class FileTrouble(StorageError):
-    """The system refused to read a file, for a reason that is not the file's: nothing is damaged, and it may succeed at another time."""
+    """The system refused to read a file, for a reason that is not the file's: nothing is damaged, and it may
+    succeed at another time.
+    """
 
     def __init__(self, file: str, verb: str, reason: str, kind: TroubleKind) -> None:
         """``file``: its path. ``verb``: what could not be done with it. ``reason``: the system's words."""
@@ -337,7 +343,9 @@ class Fenced(TxnError):
 
 
 class Displaced(Fenced):
-    """A directory is not where this server opened it; what is written by its path would be lost (57P01, the server stops)."""
+    """A directory is not where this server opened it; what is written by its path would be lost (57P01, the
+    server stops).
+    """
 
     def __init__(self, path: str, what: str) -> None:
         """``what``: has become of it."""
@@ -366,8 +374,9 @@ class LeaderAlive(TxnError):
 class DamagedFile(TxnError):
     """A file does not hold what was written to it (XX001). ``file`` names it, ``what`` says how that shows.
 
-    What does not need the file goes on; nothing that would replace it is done. ``unread``: the system would not read it when the server
-    started (58030), and ``what`` is what it said; until the next start it counts as damaged, as nobody knows what is in it.
+    What does not need the file goes on; nothing that would replace it is done. ``unread``: the system would
+    not read it when the server started (58030), and ``what`` is what it said; until the next start it counts
+    as damaged, as nobody knows what is in it.
     """
 
     def __init__(self, file: str, what: str, *, unread: bool = False) -> None:
@@ -386,7 +395,9 @@ class OnlyRead(TxnError):
 
 
 class MissingFile(DamagedFile):
-    """A file is not there. A server that was deposed and does not know it yet may meet this: its successor has swept."""
+    """A file is not there. A server that was deposed and does not know it yet may meet this: its successor
+    has swept.
+    """
 
     def __init__(self, file: str) -> None:
         """``file``: its path."""

@@ -22,7 +22,8 @@ met = False
 LONG_LIST: Final = 4096
 """Elements of a list from which on it is made apart from others, and minded."""
 mind: Callable[[Any], Any] = id
-"""Told of long lists that were read, on the event loop: whoever has the loop frees them piece by piece once nobody has them any more."""
+"""Told of long lists that were read, on the event loop: whoever has the loop frees them piece by piece once
+nobody has them any more."""
 SLOW_BYTES: Final = 4 << 20
 """Bytes of a value from which on reading it from a part is worth steps: two milliseconds."""
 
@@ -49,7 +50,9 @@ def has_huge(values: Sequence[str | bytes | None]) -> bool:
 
 
 def bytes_of(value: str | bytes) -> Any:
-    """Return a value's bytes, UTF-8 of a text, as an Arrow buffer that is no copy as far as the value has the same bytes in memory."""
+    """Return a value's bytes, UTF-8 of a text, as an Arrow buffer that is no copy as far as the value has the
+    same bytes in memory.
+    """
     if isinstance(value, bytes):
         return pa.py_buffer(value)
     if value.isascii():
@@ -61,7 +64,8 @@ def bytes_of(value: str | bytes) -> Any:
 
 
 def views_of(values: Any) -> Iterator[memoryview | None]:
-    """Yield the bytes of each value of an Arrow array of texts or bytes, None for NULL: views, where its items (``values[i]``) are copies.
+    """Yield the bytes of each value of an Arrow array of texts or bytes, None for NULL: views, where its
+    items (``values[i]``) are copies.
 
     A copy of hundreds of megabytes is made with the interpreter held, in whatever thread.
     """
@@ -83,7 +87,9 @@ _PIECE: Final = SHARED_BYTES
 
 
 def python_of(data: memoryview, is_text: bool) -> Generator[None, None, str | bytes]:
-    """Return a huge value as Python's from its bytes, a millisecond's work between two yields: it is allocated once, as wide as it has to be, and filled."""
+    """Return a huge value as Python's from its bytes, a millisecond's work between two yields: it is
+    allocated once, as wide as it has to be, and filled.
+    """
     if not is_text:
         made: bytes = _new_bytes(None, len(data))
         at = _bytes_at(made)

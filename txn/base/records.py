@@ -35,8 +35,9 @@ class RowOp(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class EndedRows(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Rows of one part that end: many at once, named by their positions.
 
-    ``rows``: one bit per row of the part, least significant first, zstd-compressed. The part is one that a manifest or an
-    earlier entry of the log names, so that replaying meets it under this name (``txn.transaction.bulk_ends``).
+    ``rows``: one bit per row of the part, least significant first, zstd-compressed. The part is one that a
+    manifest or an earlier entry of the log names, so that replaying meets it under this name
+    (``txn.transaction.bulk_ends``).
     """
 
     part: str
@@ -46,8 +47,8 @@ class EndedRows(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class ShardWrites(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Changes of one shard: row operations, and parts written before the append (bulk load).
 
-    ``ended`` are ended first. Rows of ``parts`` begin at the write set's timestamp, whatever their ``s_begin`` column holds (it was
-    written before the timestamp was known): see ``PartRef.min_begin``.
+    ``ended`` are ended first. Rows of ``parts`` begin at the write set's timestamp, whatever their
+    ``s_begin`` column holds (it was written before the timestamp was known): see ``PartRef.min_begin``.
     """
 
     shard: ShardId

@@ -1,7 +1,9 @@
-"""What the process has in memory, as the system counts it: pages of its own, and pages of mapped files (sidecars, libraries).
+"""What the process has in memory, as the system counts it: pages of its own, and pages of mapped files
+(sidecars, libraries).
 
-Mapped pages come back from the page cache when they are touched, so they can be let go of; the process's own cannot. The file that
-tells is held open, so that no statement fails of it where the process has as many files as it may; a forked process opens its own.
+Mapped pages come back from the page cache when they are touched, so they can be let go of; the process's own
+cannot. The file that tells is held open, so that no statement fails of it where the process has as many files
+as it may; a forked process opens its own.
 """
 
 from __future__ import annotations

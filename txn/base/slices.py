@@ -1,4 +1,5 @@
-"""Slices of the event loop's time: work on many rows lets others run by time as well as by number, for rows may be wide and have many keys.
+"""Slices of the event loop's time: work on many rows lets others run by time as well as by number, for rows
+may be wide and have many keys.
 
 pause = Slice(CHUNK_ROWS)
 for row in rows:
@@ -58,7 +59,9 @@ _ends = 0.0
 
 
 def over() -> bool:
-    """Tell whether others are to run now, as ``Slice``, for steps of many calls: whoever asks after a slice of anybody's is told so. Not to be asked after each step."""
+    """Tell whether others are to run now, as ``Slice``, for steps of many calls: whoever asks after a slice
+    of anybody's is told so. Not to be asked after each step.
+    """
     global _ends
     now = perf_counter()
     if now <= _ends:

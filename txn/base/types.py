@@ -85,12 +85,14 @@ class ShardColumn:
 class ShardIndex:
     """An index: key attnums in order. NULLs sort last. ``kind`` hash serves equality only.
 
-    Inverted indexes are of kind elements, json, json_paths or lexemes: a row has a key for each piece of the value of their one
-    column (``txn.values.entries``), and they serve equality with one piece. In an index of kind intervals the key is made of the
-    value of its one column, bytes (``txn.values.intervals``); else it is as a sorted one.
+    Inverted indexes are of kind elements, json, json_paths or lexemes: a row has a key for each piece of the
+    value of their one column (``txn.values.entries``), and they serve equality with one piece. In an index of
+    kind intervals the key is made of the value of its one column, bytes (``txn.values.intervals``); else it
+    is as a sorted one.
 
-    Of a unique index two rows may share a key that is ``exempt``: one with NULL if ``nulls_distinct``; if ``guarded``, one whose last
-    column is NULL, whatever the others are (a partial index whose NULLs are equal: the last column tells which rows are in it).
+    Of a unique index two rows may share a key that is ``exempt``: one with NULL if ``nulls_distinct``; if
+    ``guarded``, one whose last column is NULL, whatever the others are (a partial index whose NULLs are
+    equal: the last column tells which rows are in it).
     """
 
     index: IndexId

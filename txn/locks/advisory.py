@@ -8,8 +8,9 @@ conflict with each other. Each is counted, per level and mode, and must be given
 owner holds of a number is X while any exclusive count is left, else S. The lock table knows which owners belong to one
 session (``LockTable.advisory``), so that deadlocks through rows and numbers alike are found.
 
-A transaction that ends with very many leaves its owner behind, as any owner of many locks (``LockTable.release_all``); the session goes on with
-a new one, which takes over what is locked until the session ends.
+A transaction that ends with very many leaves its owner behind, as any owner of many locks
+(``LockTable.release_all``); the session goes on with a new one, which takes over what is locked until the
+session ends.
 
 Nothing is stored: advisory locks end with the connection, and with the server.
 """

@@ -7,7 +7,8 @@ A granule is any hashable value; transactions use::
     (shard, index, key)          an index key, whether a row has it or not
     (shard, index, key, RANGE)   the gap below a key of a sorted index, and the key (txn.locks.ranges)
 
-and sessions ``Advisory`` numbers (txn.locks.advisory). Keys are index keys (``txn.mvcc.keys``); ``TOP`` is the end of an index.
+and sessions ``Advisory`` numbers (txn.locks.advisory). Keys are index keys (``txn.mvcc.keys``); ``TOP`` is
+the end of an index.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ it conflicts with, also behind those that only wait; an owner that already holds
 
     holders  t1:S t2:S      queue  [t2 S->X upgrade] [t5 IX] [t6 S]
 
-Locks are held until ``release_all`` (strict two-phase locking, D39). All calls are made on the event loop.
-An owner of very many is *gone* then: nobody waits for it any more, and whoever meets its locks strikes them out; turns of the loop forget the
-rest, some in each.
+Locks are held until ``release_all`` (strict two-phase locking, D39). All calls are made on the event loop. An
+owner of very many is *gone* then: nobody waits for it any more, and whoever meets its locks strikes them out;
+turns of the loop forget the rest, some in each.
 
 Bounds: one waiting request per owner; at most 2**20 - 1 holders of one granule per mode.
 """
@@ -138,7 +138,9 @@ class LockTable:
         self._grant(entry)
 
     def hand_over(self, owner: LockOwner, to: LockOwner, granule: Granule, mode: int | None) -> None:
-        """Have ``to``, which does not hold it, hold a granule in ``mode``, in the place of ``owner``, which held it in that mode or a stronger one."""
+        """Have ``to``, which does not hold it, hold a granule in ``mode``, in the place of ``owner``, which
+        held it in that mode or a stronger one.
+        """
         self.demote(owner, granule, mode)
         entry = self.entries.get(granule)
         if mode is not None and entry is not None and entry.holders.pop(owner, None) is not None:
@@ -146,7 +148,9 @@ class LockTable:
             entry.holders[to] = to.held[granule] = mode
 
     def drop_covered(self, owner: LockOwner, shard: ShardId) -> Iterator[None]:
-        """Release the locks within a table that the owner's lock on the table makes needless (S or more); others may run between two of its steps."""
+        """Release the locks within a table that the owner's lock on the table makes needless (S or more);
+        others may run between two of its steps.
+        """
         table = owner.held[shard]
         for count, (granule, mode) in enumerate(list(owner.held.items()), 1):
             if count % AT_ONCE == 0:
@@ -420,7 +424,9 @@ class LockTable:
             asyncio.get_running_loop().call_soon(self._forget_some)
 
     def _strike_gone(self, entry: Entry) -> bool:
-        """Take owners that are gone out of a granule's holders; tell whether there were any. Nobody waits for a granule that has some."""
+        """Take owners that are gone out of a granule's holders; tell whether there were any. Nobody waits for
+        a granule that has some.
+        """
         gone = [owner for owner in entry.holders if owner.gone]
         for owner in gone:
             entry.counts -= ONE[entry.holders.pop(owner)]

@@ -11,7 +11,8 @@ A start, in this order (A38-A40, U2, L10)::
       -> oracle above max(reserved bound, log upper) -> replay(): what the manifests do not cover
       -> start(): commits are accepted; blobs that nothing refers to are swept away
 
-The user (``txn.transaction.coordinator`` and its kin) applies replayed batches to memory exactly as it applies new ones.
+The user (``txn.transaction.coordinator`` and its kin) applies replayed batches to memory exactly as it
+applies new ones.
 """
 
 from __future__ import annotations
@@ -409,7 +410,8 @@ class DurableLog:
             OutOfSpace: what was written is removed.
             Indeterminate: as above, as far as possible; the next start sweeps the rest.
 
-        When it is cancelled, threads may go on with a file; what they have written is removed as soon as they have ended.
+        When it is cancelled, threads may go on with a file; what they have written is removed as soon as they
+        have ended.
         """
         name = f"{shard}/{self.epoch}-{self._ids.next_id()}"
         writing = asyncio.ensure_future(write_part(self.blob, self._offload, name, spec, table, sort=sort))
@@ -437,7 +439,9 @@ class DurableLog:
             _log.info("an unfinished part was left behind: %s", error)
 
     def named_parts(self, shard: ShardId) -> set[str]:
-        """Return the parts that are there after a restart by their names: in the manifest, or the entry that brought them."""
+        """Return the parts that are there after a restart by their names: in the manifest, or the entry that
+        brought them.
+        """
         manifest = self._store.current.get(shard)
         named = {part.ref.name for part in manifest.parts} if manifest is not None else set()
         return named | {name for name, (of, _seq) in self._loaded.items() if of == shard}
@@ -469,7 +473,8 @@ class DurableLog:
         return part
 
     async def open_salvaged(self, ref: PartRef, spec: ShardSpec) -> tuple[Part, tuple[int, ...]]:
-        """Open a part, all of whose files are read, or what is left of it; returns the positions of rows with lost values, too.
+        """Open a part, all of whose files are read, or what is left of it; returns the positions of rows with
+        lost values, too.
 
         Raises UnknownFormat, FileTrouble, OutOfSpace, StoreUnavailable.
         """
@@ -509,7 +514,9 @@ class DurableLog:
         await build_sidecar(self.blob, self._offload, part, spec, definition)
 
     async def _swept(self) -> None:
-        """Wait until the sweep of this start has ended: it may just be removing a sidecar that is about to be written."""
+        """Wait until the sweep of this start has ended: it may just be removing a sidecar that is about to be
+        written.
+        """
         if self._sweeper is not None and not self._sweeper.done():
             await asyncio.wait([self._sweeper])
 
@@ -653,7 +660,9 @@ class DurableLog:
         return self._txns.map.bytes
 
     async def laggards(self) -> tuple[ShardId, ...]:
-        """Return the shards whose unflushed entries keep the log, the oldest first; others run meanwhile, for they may be thousands."""
+        """Return the shards whose unflushed entries keep the log, the oldest first; others run meanwhile, for
+        they may be thousands.
+        """
         held = []
         for one in self._txns.map.lagging():
             if one is not None:
@@ -681,9 +690,10 @@ class DurableLog:
     async def _sweep(self, parts: set[str]) -> None:
         """Delete blobs of earlier epochs that neither a manifest nor an uncovered log entry names.
 
-        What this epoch writes meanwhile is told by its name, so ``parts`` may be older than the listing. A sidecar's name
-        has no epoch: those of dropped indexes and of builds that were cut off go, and builds wait (``build_sidecar``). A
-        successor's build does not wait for this, so what is listed counts only if there was none by then.
+        What this epoch writes meanwhile is told by its name, so ``parts`` may be older than the listing. A
+        sidecar's name has no epoch: those of dropped indexes and of builds that were cut off go, and builds
+        wait (``build_sidecar``). A successor's build does not wait for this, so what is listed counts only if
+        there was none by then.
         """
         ends = self._store.blob_names()
         try:

@@ -221,7 +221,9 @@ class Committer:
         return future
 
     def _goes_on(self, writes: WriteSet) -> bool:
-        """Tell whether a commit is tried while space is short: one that makes room, or a small change of the catalog."""
+        """Tell whether a commit is tried while space is short: one that makes room, or a small change of the
+        catalog.
+        """
         if makes_room(writes, self.own_shards):
             return True
         return is_short(writes) and small_change(writes, self.own_shards, len(encode_write_set(writes)))
@@ -272,7 +274,8 @@ class Committer:
         self._enqueue(member)
 
     def reach(self, ts: Timestamp, oracle: TimestampOracle | None = None) -> asyncio.Future[Timestamp]:
-        """Make ``ts`` readable in the timeline of ``oracle`` (None: the default), which the clock has reached: no commit at or below it is to come (A15, A16, L6).
+        """Make ``ts`` readable in the timeline of ``oracle`` (None: the default), which the clock has
+        reached: no commit at or below it is to come (A15, A16, L6).
 
         The future is done when those there are have been applied. Nothing is written, unless timestamps have to be
         reserved. Raises (at once, or from the future): what made the committer stop; OutOfSpace where nothing can be
@@ -388,7 +391,9 @@ class Committer:
         self.yield_to_readers()
 
     async def _append_again(self, payload: bytes, members: list[_Member], error: OutOfSpace) -> int:
-        """Append an entry that there was no space for: if it makes room, with that of the reserve. Raises OutOfSpace."""
+        """Append an entry that there was no space for: if it makes room, with that of the reserve. Raises
+        OutOfSpace.
+        """
         while self._find_room(members):
             try:
                 return await self._txns.append(payload)

@@ -32,8 +32,8 @@ class ShardHistory:
     """The entries of one shard, oldest first; there is at least one.
 
     ``registered``: timestamp of the commit that made the shard, a lower bound on all that touch it (C23).
-    ``domain``: the timeline that all its timestamps are of. ``latest``: the newest entry (its generation is None after a
-    DROP).
+    ``domain``: the timeline that all its timestamps are of. ``latest``: the newest entry (its generation is
+    None after a DROP).
     """
 
     __slots__ = ("domain", "entries", "latest", "registered")
@@ -65,7 +65,9 @@ class ShardHistory:
         self.entries.append(self.latest)
 
     def changes(self) -> Iterator[tuple[int, int]]:
-        """Yield when each entry but the first began, and about how many bytes hot versions of the generation take that ended with it."""
+        """Yield when each entry but the first began, and about how many bytes hot versions of the generation
+        take that ended with it.
+        """
         for before, entry in pairwise(self.entries):
             ended = before.generation
             yield entry.begin, 0 if ended is None or ended is entry.generation else ended.hot_bytes()

@@ -1,13 +1,15 @@
 """How much of what tables and definitions were before is kept in memory: retention gives way rather than memory.
 
-    CREATE … DROP, ALTER, TRUNCATE ──► entries of a table's history (``log.history``), each with what reads of then use, rows not in parts among it
+    CREATE … DROP, ALTER, TRUNCATE ──► entries of a table's history (``log.history``), each with what reads of
+    then use, rows not in parts among it
       changes kept   |---- as many as half of ``hot_bytes`` holds ----|     the oldest beyond that can be read no more, as if
                                                                            ``history_retention`` had passed them
     definitions of all kinds ──► changes of the catalog, weighed by who keeps them (``Store.on_forgetting``)
 
-An empty table that is created and dropped leaves some 9 kB for as long as reads may go back; anybody may make temporary tables, a
-thousand in a second. Rows that were not in parts when their table was emptied or written anew get into none; writers would wait for them
-as long as that lasts. What holds keep (transactions, cursors, subscriptions) stays: ``HoldRegistry.low_watermark`` sees to that.
+An empty table that is created and dropped leaves some 9 kB for as long as reads may go back; anybody may make
+temporary tables, a thousand in a second. Rows that were not in parts when their table was emptied or written
+anew get into none; writers would wait for them as long as that lasts. What holds keep (transactions, cursors,
+subscriptions) stays: ``HoldRegistry.low_watermark`` sees to that.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from typing import Final
 from txn.log.timeline import Domain
 
 CHANGE_BYTES: Final = 4 << 10
-"""About what one change of a table keeps: a generation without rows, its log and containers. What the catalog has of it is weighed apart."""
+"""About what one change of a table keeps: a generation without rows, its log and containers. What the catalog
+has of it is weighed apart."""
 
 _log = logging.getLogger(__name__)
 

@@ -91,7 +91,9 @@ class HoldRegistry:
         return len(self._holds)
 
     def restart(self, floor: Timestamp, *, whole: bool = False) -> Timestamp:
-        """After recovery: nothing below ``floor`` is readable, nor beyond retention unless ``whole``. Returns ``since``."""
+        """After recovery: nothing below ``floor`` is readable, nor beyond retention unless ``whole``. Returns
+        ``since``.
+        """
         now = self._read_ts()
         self.since = Timestamp(max(min(floor, now), 1 if whole else now - self._retention, 1))
         return self.since
@@ -101,7 +103,9 @@ class HoldRegistry:
         return [hold for hold in self._holds.values() if hold.durable]
 
     def kept_from(self, cut: Timestamp) -> Timestamp:
-        """Return from where on a manifest made at ``cut`` has to know history: the lowest durable hold, else ``cut``."""
+        """Return from where on a manifest made at ``cut`` has to know history: the lowest durable hold, else
+        ``cut``.
+        """
         return min([cut, *(hold.ts for hold in self.durable())])
 
     @property

@@ -2,9 +2,11 @@
 
 Three fences:
 
-- ``DirectoryLock``: an ``flock`` on ``<data>/lock`` for the life of the process, and one on the directory itself, which stays when somebody
-  removes the file. A second server on the same machine fails at once, with the holder's name. The kernel releases both however the process ends.
-  It also tells when the directory itself is not where it was any more (``check``): then the server stops, because what has a path is written elsewhere.
+- ``DirectoryLock``: an ``flock`` on ``<data>/lock`` for the life of the process, and one on the directory
+  itself, which stays when somebody removes the file. A second server on the same machine fails at once, with
+  the holder's name. The kernel releases both however the process ends. It also tells when the directory
+  itself is not where it was any more (``check``): then the server stops, because what has a path is written
+  elsewhere.
 - the epoch: raised in consensus at every start and checked *inside* every append and compare-and-set, which
   is what holds if the first fence does not (network file systems, a store shared by machines).
 - the lease (``txn.log.lease``), where servers share a consensus store: it makes local what is no write, namely that
@@ -87,10 +89,11 @@ class DirectoryLock:
         return cls(path, fd, directory)
 
     def check(self) -> None:
-        """Compare what is at the path with what was locked. In any thread; what the system will not tell is not taken for a change.
+        """Compare what is at the path with what was locked. In any thread; what the system will not tell is
+        not taken for a change.
 
-        Raises Displaced: it was renamed, removed or unmounted, or something is in its place. Open files are still in the one that was locked, and
-        what is opened from now on is not.
+        Raises Displaced: it was renamed, removed or unmounted, or something is in its place. Open files are
+        still in the one that was locked, and what is opened from now on is not.
         """
         try:
             there = os.stat(self.path)

@@ -4,12 +4,12 @@
     sensors    readings          read_ts 870, since 860, holds ...    CREATE TIMELINE sensors
     common     the catalog       committed at moments of all timelines, kept for whoever holds any of them
 
-Every shard belongs to one timeline; a transaction reads at one timestamp of one timeline. A commit within a timeline
-takes its timestamp from that timeline's oracle alone. A commit that writes to a common shard, or changes a schema, or
-writes outside its transaction's timeline happens *everywhere*: at one timestamp above all that any oracle has handed out,
-which becomes readable in all timelines at once (``Committer``). So the catalog as of a number is the same in every timeline,
-and a table's schema changes at the same number in the catalog and in the table's own history (A10: the catalog is
-what timelines coordinate over, and nothing else).
+Every shard belongs to one timeline; a transaction reads at one timestamp of one timeline. A commit within a
+timeline takes its timestamp from that timeline's oracle alone. A commit that writes to a common shard, or
+changes a schema, or writes outside its transaction's timeline happens *everywhere*: at one timestamp above
+all that any oracle has handed out, which becomes readable in all timelines at once (``Committer``). So the
+catalog as of a number is the same in every timeline, and a table's schema changes at the same number in the
+catalog and in the table's own history (A10: the catalog is what timelines coordinate over, and nothing else).
 
 All timelines follow the one wall clock (A11), each through its own oracle; nothing else relates their timestamps.
 """

@@ -1,4 +1,5 @@
-"""Making what a transaction wrote committed versions, a slice at a time: many rows, wide ones, or such as have very many keys.
+"""Making what a transaction wrote committed versions, a slice at a time: many rows, wide ones, or such as
+have very many keys.
 
     ops ──► Generation.apply, some rows at a time          most tables
         ──► keys made, entered ahead, then the one row     where an inverted index may have very many of them (``many_keys``)
@@ -46,7 +47,9 @@ def apply_in_slices(
 def _apply_keys_first(
     live: Generation, inverted: Sequence[HotIndex], op: RowOp, ts: Timestamp, over_parts: bool
 ) -> Iterator[None]:
-    """Apply an operation; where it enters a row under very many keys, they are made and entered before, a slice between two yields."""
+    """Apply an operation; where it enters a row under very many keys, they are made and entered before, a
+    slice between two yields.
+    """
     if op.values is None:
         live.apply((op,), ts, over_parts)
         return

@@ -4,8 +4,9 @@
                            short values     their entries go at once
                            long ones        the row is *leaving*: turns of the loop make its keys and take out some in each
 
-An entry that is still there while its row is leaving says nothing: who looks a key up goes through the keys of the version that it may see, as where a
-row has several (``Generation.judge``). A row may come back meanwhile, with a new version: what that has stays.
+An entry that is still there while its row is leaving says nothing: who looks a key up goes through the keys
+of the version that it may see, as where a row has several (``Generation.judge``). A row may come back
+meanwhile, with a new version: what that has stays.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def leave(generation: Generation, row_id: RowId, values: Row) -> None:
 
 
 def leave_inverted(generation: Generation, row_id: RowId, values: Row, kept: Sequence[Row] = ()) -> None:
-    """Take a version that has left its chain out of the inverted indexes, but for the keys that other versions, ``kept``, have. Rows are padded."""
+    """Take a version that has left its chain out of the inverted indexes, but for the keys that other
+    versions, ``kept``, have. Rows are padded.
+    """
     slow: list[HotIndex] = []
     for index in generation.indexes.values():
         make = index.make

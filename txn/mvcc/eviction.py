@@ -1,6 +1,8 @@
-"""Hot versions leaving memory: those that a flush has written to parts, and those of a generation that nobody can read any more.
+"""Hot versions leaving memory: those that a flush has written to parts, and those of a generation that nobody
+can read any more.
 
-While versions are both hot and in a part, up to ``Generation.resident``, readers leave the hot ones out; here they go, in slices.
+While versions are both hot and in a part, up to ``Generation.resident``, readers leave the hot ones out; here
+they go, in slices.
 """
 
 from __future__ import annotations

@@ -78,11 +78,14 @@ class Generation:
     """Hot rows, hot indexes and parts of a shard between two TRUNCATEs.
 
     ``hot_rows``: rows with a chain. ``last_change``: timestamp of the newest commit that touched it.
-    ``padding`` already knows the columns of a schema change under way, ``reader_padding`` does not. ``pinned``: schema changes under way; upkeep leaves the generation alone. ``resident``: commits up to here are in parts as well as in segments not yet evicted (0: none are); ``resident_history``: so are the superseded versions of then.
-    ``history``: parts of superseded versions, the newest of which ended at ``history_until``. ``purged_until``: what was
-    superseded up to then may be missing in the garbage queue, because it left memory with a flush. ``newest_part``: no row of
-    a part began later than the first one of that part did. ``upkeep``: a job of upkeep runs. ``bulk_ended``: when rows last ended
-    many at once, which left no trace in the garbage queue. ``flushed``: the segments, and how far, of the flush under way.
+    ``padding`` already knows the columns of a schema change under way, ``reader_padding`` does not.
+    ``pinned``: schema changes under way; upkeep leaves the generation alone. ``resident``: commits up to here
+    are in parts as well as in segments not yet evicted (0: none are); ``resident_history``: so are the
+    superseded versions of then. ``history``: parts of superseded versions, the newest of which ended at
+    ``history_until``. ``purged_until``: what was superseded up to then may be missing in the garbage queue,
+    because it left memory with a flush. ``newest_part``: no row of a part began later than the first one of
+    that part did. ``upkeep``: a job of upkeep runs. ``bulk_ended``: when rows last ended many at once, which
+    left no trace in the garbage queue. ``flushed``: the segments, and how far, of the flush under way.
     ``departing``: rows whose many keys are being taken out of inverted indexes.
     """
 
@@ -156,8 +159,9 @@ class Generation:
     ) -> None:
         """Collect the versions visible at ``ts`` whose key in an index equals ``key`` (full; NULL equals NULL).
 
-        ``parts``: those to look at, by default this generation's at ``ts``. ``own_parts``: some are the reader's own, and
-        may hold a unique key that a hot row has, which the reader has deleted. ``judged``: what ``judge`` has found of this key.
+        ``parts``: those to look at, by default this generation's at ``ts``. ``own_parts``: some are the
+        reader's own, and may hold a unique key that a hot row has, which the reader has deleted. ``judged``:
+        what ``judge`` has found of this key.
         """
         index = self.indexes[index_id]
         ikey = index.make.of_key(key)
@@ -205,7 +209,8 @@ class Generation:
     def judge(self, index_id: IndexId, key: Key, ts: int, judged: Judged) -> Iterator[None]:
         """Look ahead for ``find`` whether versions have a key of an inverted index, a slice between two yields.
 
-        A row with several versions stands under the keys of each: all keys of the one that is visible are gone through, which may be very many.
+        A row with several versions stands under the keys of each: all keys of the one that is visible are
+        gone through, which may be very many.
         """
         index = self.indexes[index_id]
         long = index.make.long
@@ -311,7 +316,9 @@ class Generation:
         return live + (0 if in_both else hot), hot, sum(p.ref.bytes for p in self.parts) + hot * 100
 
     def live_rows(self) -> int:
-        """Return how many rows there are: in parts those that have not ended, in memory the versions that have not. Roughly while both have the same ones."""
+        """Return how many rows there are: in parts those that have not ended, in memory the versions that
+        have not. Roughly while both have the same ones.
+        """
         live = sum(p.ref.rows - p.ended for p in self.parts)
         return live if self.resident > 0 else live + self.log.current
 
@@ -336,7 +343,8 @@ class Generation:
         """Make one transaction's operations committed versions that begin at ``ts``.
 
         ``over_parts``: the same transaction also loaded parts, and its operations may change their rows: what
-        they replace then never was visible. Raises StoreCorrupted when an operation does not replace the current version (L7).
+        they replace then never was visible. Raises StoreCorrupted when an operation does not replace the
+        current version (L7).
         """
         rows = self.rows
         log = self.log
@@ -433,7 +441,9 @@ class Generation:
         at_once(self.end_rows_slowly(ended, ts))
 
     def end_rows_slowly(self, ended: EndedRows, ts: int) -> Generator[None, None, None]:
-        """End many rows of a part, a slice between two yields. Idempotent. Raises StoreCorrupted when one is not current (L7)."""
+        """End many rows of a part, a slice between two yields. Idempotent. Raises StoreCorrupted when one is
+        not current (L7).
+        """
         part = next((part for part in self.parts if part.ref.name == ended.part), None)
         if part is None:
             raise StoreCorrupted(f"shard {self.shard} has no part {ended.part}")
@@ -486,8 +496,8 @@ class Generation:
         """Replace parts after a flush (``hot`` is among ``added``) or a compaction; returns those that left.
 
         Ends of rows of ``hot`` that arrived since the cut are carried over here as far as they have not been
-        (``carry_flush_ends``); those of merged parts the caller has carried. ``history``: parts of what was superseded at
-        the cut, None if that stays hot. Versions of a flush stay hot until evicted.
+        (``carry_flush_ends``); those of merged parts the caller has carried. ``history``: parts of what was
+        superseded at the cut, None if that stays hot. Versions of a flush stay hot until evicted.
         """
         leaving = [p for p in self.parts if p.ref.name in removed]
         self.parts = tuple(p for p in self.parts if p.ref.name not in removed) + tuple(added)

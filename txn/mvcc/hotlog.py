@@ -72,8 +72,9 @@ class Segment:
 class HotLog:
     """All entries of one generation of a shard.
 
-    ``entries``: how many there are. ``bytes``: about what their values take in memory. ``current``: how many of them have not ended, which is what a flush would
-    write. ``frozen``: entries stay in their segments, because a flush works through them (``tidy`` catches up later).
+    ``entries``: how many there are. ``bytes``: about what their values take in memory. ``current``: how many
+    of them have not ended, which is what a flush would write. ``frozen``: entries stay in their segments,
+    because a flush works through them (``tidy`` catches up later).
     """
 
     __slots__ = ("_numbers", "bytes", "current", "entries", "frozen", "segments", "tail")

@@ -88,7 +88,8 @@ class HotIndex:
             ids.add(row_id)
 
     def enter_ahead(self, keys: frozenset[IndexKey], row_id: int) -> Iterator[None]:
-        """Enter a row under very many keys, a slice between two yields, before it has the version that has them; ``add`` of these very keys finds it done.
+        """Enter a row under very many keys, a slice between two yields, before it has the version that has
+        them; ``add`` of these very keys finds it done.
 
         One row at a time, until ``settle``.
         """
@@ -105,7 +106,9 @@ class HotIndex:
         self._entered, self.entering = None, -1
 
     def is_settled(self, row_id: int) -> bool:
-        """Tell whether the entries of a row are those of its versions, so that one that has a single version has all of them."""
+        """Tell whether the entries of a row are those of its versions, so that one that has a single version
+        has all of them.
+        """
         return row_id != self.entering and row_id not in self.leaving
 
     def discard(self, key: IndexKey, row_id: int) -> None:
@@ -173,7 +176,9 @@ class HotIndex:
         return len(self.entries) > ORDERED and not isinstance(self._order, SortedList)
 
     def put_in_order(self) -> Iterator[None]:
-        """Make its order, which is kept, a slice between two yields, while it may be changed. Whoever else does goes on with it."""
+        """Make its order, which is kept, a slice between two yields, while it may be changed. Whoever else
+        does goes on with it.
+        """
         making = self._order
         if making is None:
             making = self._order = _Making(self.entries)

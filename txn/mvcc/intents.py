@@ -63,7 +63,8 @@ class OwnWrites:
         self.generation = generation
         self.rows: dict[RowId, Intent] = {}
         self.cold: dict[RowId, Row] = {}
-        """What rows were that lay in parts: to compare with others' scans at the commit (``txn.transaction.scan_watch``)."""
+        """What rows were that lay in parts: to compare with others' scans at the commit
+        (``txn.transaction.scan_watch``)."""
         self._stacked = False  # some row has more than one intent
         self.parts: list[tuple[int, PartState]] = []
         self.ended: list[tuple[int, Mapping[str, Ended]]] = []
@@ -101,7 +102,9 @@ class OwnWrites:
         return intent
 
     def index(self, index_id: IndexId) -> HotIndex:
-        """Return the index over the intents, made at its first use; where they are many ``fill`` comes before, in slices."""
+        """Return the index over the intents, made at its first use; where they are many ``fill`` comes
+        before, in slices.
+        """
         index = self._indexes.get(index_id)
         if index is None or index_id in self._filling:
             for _ in self.fill(index_id):
@@ -110,7 +113,9 @@ class OwnWrites:
         return index
 
     def fill(self, index_id: IndexId) -> Iterator[None]:
-        """Make the index over the intents unless it is there, a slice between two yields; what is staged meanwhile is entered by ``put``."""
+        """Make the index over the intents unless it is there, a slice between two yields; what is staged
+        meanwhile is entered by ``put``.
+        """
         if index_id in self._indexes and index_id not in self._filling:
             return
         self._filling.add(index_id)
@@ -251,7 +256,9 @@ class OwnWrites:
                 pass
 
     def drop_indexes(self) -> Iterator[None]:
-        """Do the same where most of what they hold is gone (``txn.transaction.spill``), and free them, a piece between two yields."""
+        """Do the same where most of what they hold is gone (``txn.transaction.spill``), and free them, a
+        piece between two yields.
+        """
         indexes = list(self._indexes.values())
         self.forget_indexes()
         for index in indexes:

@@ -13,8 +13,8 @@ in Python as they do in PostgreSQL; the rest are mapped:
 
 So ``1.0`` and ``1.00`` are one numeric key, and every index key hashes and sorts. Index keys never leave ``txn``.
 
-In an inverted index (``txn.values.entries``) a row has a frozenset of index keys, which no other index's key is. The keys of intervals
-(``txn.values.intervals``) are bytes.
+In an inverted index (``txn.values.entries``) a row has a frozenset of index keys, which no other index's key
+is. The keys of intervals (``txn.values.intervals``) are bytes.
 """
 
 from __future__ import annotations
@@ -172,10 +172,11 @@ def value_unmapper(type_: PhysicalType) -> Callable[[Any], Any] | None:
 class KeyMaker:
     """Makes the index keys of one index.
 
-    ``of_row`` takes a padded row tuple, ``of_key`` a caller's key (values in index column order). ``has_null``
-    tells whether an index key contains NULL, ``exempt`` whether several rows may have it in a unique index, ``values`` turns one back
-    for error messages. Of an inverted index ``of_row``
-    gives all keys of the row, in a frozenset; a caller's key is one of them. ``long``: those of values that have very many, None where there are none.
+    ``of_row`` takes a padded row tuple, ``of_key`` a caller's key (values in index column order).
+    ``has_null`` tells whether an index key contains NULL, ``exempt`` whether several rows may have it in a
+    unique index, ``values`` turns one back for error messages. Of an inverted index ``of_row`` gives all keys
+    of the row, in a frozenset; a caller's key is one of them. ``long``: those of values that have very many,
+    None where there are none.
     """
 
     __slots__ = (

@@ -4,8 +4,9 @@
                      ==    the same object, as in all that was made of one row; else both are read, up to where they differ
     (1, 2, … n)      an array, likewise: elements are mapped (``txn.mvcc.keys``) as they are compared
 
-To hash a value of 60 MB takes 40 ms, to make a key of an array of 200,000 elements 20, each time: whoever runs beside it waits as long. Keys whose samples
-are alike are compared in full where they meet, up to the first difference.
+To hash a value of 60 MB takes 40 ms, to make a key of an array of 200,000 elements 20, each time: whoever
+runs beside it waits as long. Keys whose samples are alike are compared in full where they meet, up to the
+first difference.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ def _plain(other: Any) -> Any:
 
 
 class LongList:
-    """An array: compared with others, and with the keys of short ones, as ``(mapped elements, dimensions, sizes, bounds)`` is."""
+    """An array: compared with others, and with the keys of short ones, as ``(mapped elements, dimensions,
+    sizes, bounds)`` is.
+    """
 
     __slots__ = ("_flat", "_hash", "_map", "_rest", "value")
 

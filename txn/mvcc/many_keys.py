@@ -5,7 +5,8 @@
     LongValues.looked       ─ slices ─► whether one key is among them, none of which is kept
     HotIndex.enter_ahead    ─ slices ─► HotIndex.add(keys, row) finds that they are there
 
-What is entered ahead of its version is harmless: who looks a key up resolves the row to the version that it may see, and looks whether that one has the key.
+What is entered ahead of its version is harmless: who looks a key up resolves the row to the version that it
+may see, and looks whether that one has the key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A part some of whose rows a transaction has ended in bulk, as that transaction sees it (``txn.transaction.bulk_ends``).
+"""A part some of whose rows a transaction has ended in bulk, as that transaction sees it
+(``txn.transaction.bulk_ends``).
 
     PartState   rows 0 1 2 3 4 5 6 7     ends so far:  3
     OwnEnds          0 . 2 . . 5 6 7     and ended here, not yet committed:  1 4     one bit per row

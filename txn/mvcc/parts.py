@@ -123,10 +123,11 @@ class PartState:
         return at_once(self.end_rows_slowly(mask, ts))
 
     def end_rows_slowly(self, mask: Any, ts: int) -> Generator[None, None, bool]:
-        """Note that the rows of an Arrow boolean array over all positions end at ``ts``, about a millisecond's work between two yields.
+        """Note that the rows of an Arrow boolean array over all positions end at ``ts``, about a
+        millisecond's work between two yields.
 
-        Idempotent; ``ts`` is at or above all ends so far, and no others come meanwhile. Returns False, and nothing is noted, where one had ended
-        before. Readers are not to know of ``ts`` before it is done.
+        Idempotent; ``ts`` is at or above all ends so far, and no others come meanwhile. Returns False, and
+        nothing is noted, where one had ended before. Readers are not to know of ``ts`` before it is done.
         """
         if self.last_end < ts and mask.true_count > _ARRAY_ROWS:
             return (yield from self._end_many(mask, ts))
@@ -221,8 +222,9 @@ class PartState:
     def hidden(self, ts: int, extra: Sequence[int] = (), begins: Any = None) -> Any:
         """Return the sorted Arrow int64 array of positions a reader at ``ts`` does not see, or None.
 
-        ``extra``: positions the reader's own intents replace. ``begins``: the part's ``s_begin`` column, needed
-        when ``ts`` is below ``ref.max_begin`` (``needs_begins``). Takes milliseconds per 100,000 ends: ``hiding`` tells where a thread is to do it.
+        ``extra``: positions the reader's own intents replace. ``begins``: the part's ``s_begin`` column,
+        needed when ``ts`` is below ``ref.max_begin`` (``needs_begins``). Takes milliseconds per 100,000 ends:
+        ``hiding`` tells where a thread is to do it.
         """
         return self.hiding(ts, extra, begins)()
 
@@ -308,7 +310,9 @@ def _int64(values: array[int]) -> Any:
 
 
 def sorted_positions(pieces: list[Any], rows: int) -> Any:
-    """Concatenate and sort positions of a part of ``rows`` rows, without duplicates (a row may be ended and begun after ``ts``)."""
+    """Concatenate and sort positions of a part of ``rows`` rows, without duplicates (a row may be ended and
+    begun after ``ts``).
+    """
     whole = pa.concat_arrays(pieces)
     if len(whole) > AT_ONCE and len(whole) > rows // _SPARSE:  # a look at every row is less than to sort them
         marks = pc.scatter(pa.repeat(pa.scalar(True), len(whole)), whole, max_index=rows - 1)

@@ -1,9 +1,10 @@
-"""Dropping versions that nobody can read any more (L34, D62, D71): out of their chains, the hot indexes and the columnar log.
+"""Dropping versions that nobody can read any more (L34, D62, D71): out of their chains, the hot indexes and
+the columnar log.
 
     chain      5 ──> 3 ──> 1        low watermark 4: a reader at 4 sees 3, nobody sees 1
 
-Each superseded version has one entry in the garbage queue, in the order of time, so that the work is done in the order in which it falls due.
-An index entry goes with the last version of the chain that has its key.
+Each superseded version has one entry in the garbage queue, in the order of time, so that the work is done in
+the order in which it falls due. An index entry goes with the last version of the chain that has its key.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ INFINITY: Final = 2**63 - 1
 
 
 class Version(msgspec.Struct, gc=False):
-    """A committed version. ``segment`` and ``offset`` are its place in the columnar log (``hotlog``), none for tombstones.
+    """A committed version. ``segment`` and ``offset`` are its place in the columnar log (``hotlog``), none
+    for tombstones.
 
     ``msgspec.Struct`` with ``gc=False`` keeps it at 56 bytes and out of the collector's sight; it refers only to
     older versions, so it cannot take part in a cycle. The place is two numbers because both are objects that other

@@ -44,7 +44,9 @@ def seal(content: bytes) -> bytes:
 
 
 def sealed_parts(*parts: memoryview) -> Iterator[bytes]:
-    """Yield b"" between steps of some milliseconds, and at last what ``seal`` gives for the bytes of ``parts`` together, which are copied once."""
+    """Yield b"" between steps of some milliseconds, and at last what ``seal`` gives for the bytes of
+    ``parts`` together, which are copied once.
+    """
     crc = SEED
     for part in parts:
         crc = crc32(part, crc)

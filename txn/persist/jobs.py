@@ -2,9 +2,9 @@
 
     start ──grant──► workers write under it ──► end: the grant goes, then whatever nobody has taken
 
-A grant is an entry of the blob store without which a worker publishes nothing (``persist.location.BlobGrant``), so that a
-task which lives on, wherever it is, adds no file to what the server has adopted or removed. After a crash the next start
-removes grants and files that nothing names.
+A grant is an entry of the blob store without which a worker publishes nothing
+(``persist.location.BlobGrant``), so that a task which lives on, wherever it is, adds no file to what the
+server has adopted or removed. After a crash the next start removes grants and files that nothing names.
 """
 
 from __future__ import annotations

@@ -40,7 +40,9 @@ class Indeterminate(StorageError):
 
 
 class StoreUnavailable(Indeterminate):
-    """An object store refused, or did not answer. ``store``: its name; ``kind``: what it is short of (58030, 53000, 53100)."""
+    """An object store refused, or did not answer. ``store``: its name; ``kind``: what it is short of (58030,
+    53000, 53100).
+    """
 
     def __init__(self, store: str, message: str, kind: TroubleKind = "io") -> None:
         """``message``: what could not be done, and the store's words."""
@@ -174,10 +176,11 @@ class Blob(Protocol):
         """
 
     def renew(self, name: str) -> object | None:
-        """Fetch anew the copy of a blob that is damaged, or came damaged in pieces; None where blobs are not remote. Blocks, in a thread.
+        """Fetch anew the copy of a blob that is damaged, or came damaged in pieces; None where blobs are not
+        remote. Blocks, in a thread.
 
-        What is returned keeps it as ``hold`` does. ``source`` reads the copy from then on. Raises as ``hold``: DamagedFile where
-        the blob itself is, as far as its checksum tells.
+        What is returned keeps it as ``hold`` does. ``source`` reads the copy from then on. Raises as
+        ``hold``: DamagedFile where the blob itself is, as far as its checksum tells.
         """
 
     async def keep(self, part: str) -> None:

@@ -1,8 +1,10 @@
-"""Files in memory without a descriptor kept: ``mmap.mmap`` duplicates the descriptor it is given (Python 3.11), and keeps it.
+"""Files in memory without a descriptor kept: ``mmap.mmap`` duplicates the descriptor it is given (Python
+3.11), and keeps it.
 
     open, mmap(2), close     what is mapped stays until the last view of it is gone, then munmap(2)
 
-A server has a sidecar for each part and each of its indexes, so that a descriptor for each would set the limit of its schema.
+A server has a sidecar for each part and each of its indexes, so that a descriptor for each would set the
+limit of its schema.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ class Mapping:
         return len(self.view)
 
     def forget(self, start: int, size: int) -> None:
-        """Let go of pages of ``size`` bytes from ``start`` on, a multiple of the page size: they come back when they are needed."""
+        """Let go of pages of ``size`` bytes from ``start`` on, a multiple of the page size: they come back
+        when they are needed.
+        """
         if self._address is not None:
             _madvise(self._address + start, size, mmap.MADV_DONTNEED)
 

@@ -3,8 +3,9 @@
     path ──open, O_NONBLOCK──> descriptor ──what is it?──> regular file
                                                └── NotRegularFile: a directory, a pipe, a socket, a device
 
-Opening a pipe waits until somebody is at its other end, a read of ``/dev/zero`` ends never, and neither can be interrupted: a start would
-hang without a word. It is asked of the descriptor, as the path may have got another meaning meanwhile.
+Opening a pipe waits until somebody is at its other end, a read of ``/dev/zero`` ends never, and neither can
+be interrupted: a start would hang without a word. It is asked of the descriptor, as the path may have got
+another meaning meanwhile.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class NotRegularFile(OSError):
 
 
 def open_regular(path: str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
-    """Open a regular file and return its descriptor; never waits. ``flags``: without O_TRUNC. Raises OSError: NotRegularFile."""
+    """Open a regular file and return its descriptor; never waits. ``flags``: without O_TRUNC. Raises OSError:
+    NotRegularFile.
+    """
     descriptor = -1
     try:
         descriptor = os.open(path, flags | _COMMON, mode)
@@ -54,7 +57,9 @@ def _is_other(path: str, flags: int) -> bool:
 
 
 def regular(path: str) -> str:
-    """Return a path, which leads to a regular file: for libraries that open it by themselves. Raises OSError: NotRegularFile."""
+    """Return a path, which leads to a regular file: for libraries that open it by themselves. Raises OSError:
+    NotRegularFile.
+    """
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise NotRegularFile.at(path)
     return path

@@ -2,12 +2,13 @@
 
     held        a file of ``size`` bytes that the file system has allocated: everything may be written
     given up    it is cut down to ``last`` bytes for a flush or a small change of the catalog (``give_up``), and those, a little at a time, for
-                commits that make room, for trimming the log, and for a start (``give_some``): nothing else is written any more (``short``)
+                commits that make room, for trimming the log, and for a start (``give_some``): nothing else is
+                written any more (``short``)
     held again  as soon as there is space for a quarter of it, and some to write
 
-What makes room: DELETE, TRUNCATE, DROP (``makes_room``), CHECKPOINT and VACUUM. Small changes of the catalog (DROP INDEX, GRANT, COMMENT:
-``small_change``) go on as long as there is more than the last bytes. Other commits are refused while space is ``short``, whether or not theirs would
-fit, with how much is missing.
+What makes room: DELETE, TRUNCATE, DROP (``makes_room``), CHECKPOINT and VACUUM. Small changes of the catalog
+(DROP INDEX, GRANT, COMMENT: ``small_change``) go on as long as there is more than the last bytes. Other
+commits are refused while space is ``short``, whether or not theirs would fit, with how much is missing.
 """
 
 from __future__ import annotations
@@ -70,12 +71,16 @@ class Reserve:
 
     @property
     def wanted(self) -> int:
-        """How many bytes have to be free before everything may be written again: for a quarter of the reserve, and some to write."""
+        """How many bytes have to be free before everything may be written again: for a quarter of the
+        reserve, and some to write.
+        """
         return max(self.size // 4 - self._held(), 0) + START_BYTES
 
     @property
     def tight(self) -> bool:
-        """Whether what is asked to make room has to: space is short, or will be with the next few commits, or no other file can be made."""
+        """Whether what is asked to make room has to: space is short, or will be with the next few commits, or
+        no other file can be made.
+        """
         return bool(self.size) and (self.short or self.free() < START_BYTES or self.crowded())
 
     def crowded(self) -> bool:
@@ -91,12 +96,16 @@ class Reserve:
         return self._cut(why, self.last)
 
     def give_some(self, why: str) -> bool:
-        """Make some space free for what makes room: all but the last bytes, then a part of these. False: there is nothing any more."""
+        """Make some space free for what makes room: all but the last bytes, then a part of these. False:
+        there is nothing any more.
+        """
         held = self._held()
         return self._cut(why, self.last if held > self.last else max(held - self.last // STEPS, 0))
 
     def give_to_flush(self) -> bool:
-        """Make some space free for a flush: all but the last bytes; of these a step, for manifests, as long as less than that is free."""
+        """Make some space free for a flush: all but the last bytes; of these a step, for manifests, as long
+        as less than that is free.
+        """
         why = "what is in memory is written to parts"
         return self.give_up(why) or (self.free() < self.last // STEPS and self.give_some(why))
 
@@ -188,7 +197,9 @@ def shrink(path: str, size: int) -> None:
 
 
 def make_way(folder: str, size: int) -> None:
-    """Give the reserve (of ``size`` bytes when it is whole) up, some of it, where not even a start would find space. Of a locked directory."""
+    """Give the reserve (of ``size`` bytes when it is whole) up, some of it, where not even a start would find
+    space. Of a locked directory.
+    """
     if not size:
         return
     path = os.path.join(folder, NAME)
@@ -203,7 +214,9 @@ def make_way(folder: str, size: int) -> None:
 
 
 def makes_room(changes: WriteSet, own: frozenset[ShardId]) -> bool:
-    """Tell whether a commit only takes rows away: from tables, or, as it drops or empties one, from the catalog (``own``), too."""
+    """Tell whether a commit only takes rows away: from tables, or, as it drops or empties one, from the
+    catalog (``own``), too.
+    """
     ends = any(change.forget or change.truncate for change in changes.schema)
     for change in changes.schema:
         if not (change.forget or change.truncate):
@@ -217,7 +230,9 @@ def makes_room(changes: WriteSet, own: frozenset[ShardId]) -> bool:
 
 
 def small_change(changes: WriteSet, own: frozenset[ShardId], size: int) -> bool:
-    """Tell whether a commit changes the catalog (``own``) alone, little of it (``size``: of its encoded form, bytes), and makes no table."""
+    """Tell whether a commit changes the catalog (``own``) alone, little of it (``size``: of its encoded form,
+    bytes), and makes no table.
+    """
     return (
         size <= SMALL_CHANGE_BYTES
         and all(shard.shard in own and not shard.parts for shard in changes.shards)

@@ -5,8 +5,9 @@
     kill -9     the kernel gives up the lock
     a start     ``sweep``: of this user's folders of that name, those that nobody locks are removed
 
-One descriptor serves all of a process. A lock is told from that of another process whatever pids there are, in another container too. A folder that a
-sweep finds between its making and its lock may go: whoever made it sees that, and makes another. Links are not followed, neither to a folder nor in one.
+One descriptor serves all of a process. A lock is told from that of another process whatever pids there are,
+in another container too. A folder that a sweep finds between its making and its lock may go: whoever made it
+sees that, and makes another. Links are not followed, neither to a folder nor in one.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ os.register_at_fork(
 
 
 class Scratch:
-    """A temporary folder that is removed with this object, at the end of the process or by the next start (``sweep``)."""
+    """A temporary folder that is removed with this object, at the end of the process or by the next start
+    (``sweep``).
+    """
 
     def __init__(self, kind: str) -> None:
         """Make it. Raises OSError."""
@@ -116,7 +119,9 @@ def _make() -> tuple[str, int]:
 
 
 def sweep() -> list[str]:
-    """Remove the folders whose owners are gone; return their paths. What cannot be removed stays, and the log says so. Blocks."""
+    """Remove the folders whose owners are gone; return their paths. What cannot be removed stays, and the log
+    says so. Blocks.
+    """
     swept: list[str] = []
     try:
         with os.scandir(tempfile.gettempdir()) as entries:

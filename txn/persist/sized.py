@@ -47,7 +47,9 @@ class Sized:
 
 
 def not_written(error: OSError, sized: Sized | None, folder: str) -> StorageError | OutOfSpace:
-    """Return what to raise for a data file in ``folder`` that was not written, with how much is missing where it is bytes that are."""
+    """Return what to raise for a data file in ``folder`` that was not written, with how much is missing where
+    it is bytes that are.
+    """
     made = refused("a data file", error)
     if isinstance(made, OutOfSpace) and error.errno == errno.ENOSPC:
         if no_more_files(folder):

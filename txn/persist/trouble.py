@@ -5,13 +5,15 @@
     damage     a checksum, a length or a form that is wrong                     DamagedFile, which its part remembers
     at a start what a table needs and cannot be read                            DamagedFile (``unread``) until the next start
 
-A read that says "not now" without an error (``opened``), or gives less than the file has (``exactly``, ``whole``), is one that passes, too.
+A read that says "not now" without an error (``opened``), or gives less than the file has (``exactly``,
+``whole``), is one that passes, too.
 
-Nothing the system says is damage, and nothing of it is remembered: the next read asks again. A file that is not there is damage
-(MissingFile). ``KINDS`` has every number of ``errno``; what is not named in it passes for an I/O error, tried once.
+Nothing the system says is damage, and nothing of it is remembered: the next read asks again. A file that is
+not there is damage (MissingFile). ``KINDS`` has every number of ``errno``; what is not named in it passes for
+an I/O error, tried once.
 
-Writes are not tried again behind their first byte, and a failed fsync never is: the page may be marked clean, so that a second one
-would succeed over data that was lost. ``refused`` says what becomes of them.
+Writes are not tried again behind their first byte, and a failed fsync never is: the page may be marked clean,
+so that a second one would succeed over data that was lost. ``refused`` says what becomes of them.
 """
 
 from __future__ import annotations
@@ -132,7 +134,8 @@ def again(
     passing: Callable[[BaseException], bool] = is_passing,
     pause_s: Callable[[], float] = lambda: PAUSE_S,
 ) -> T:
-    """Do ``work``, which has no effect where it fails, again while what it meets may pass. On the event loop it is tried once more, at once.
+    """Do ``work``, which has no effect where it fails, again while what it meets may pass. On the event loop
+    it is tried once more, at once.
 
     ``passing``: tells whether an error may. ``pause_s``: before the second try; doubled before each further one.
     """
@@ -168,7 +171,9 @@ def telling(path: str) -> Iterator[None]:
 
 
 class _Aloud(io.FileIO):
-    """A file whose reads say EAGAIN: Python's give None for it, and buffered ones then less than was asked for, as at the end."""
+    """A file whose reads say EAGAIN: Python's give None for it, and buffered ones then less than was asked
+    for, as at the end.
+    """
 
     def readinto(self, buffer: Any) -> int:
         """See io. Raises OSError."""
@@ -187,7 +192,8 @@ class _Aloud(io.FileIO):
 
 
 def opened(file: str | int) -> BinaryIO:
-    """Open a regular file, or take an open descriptor, for reading: reads raise OSError wherever the system gave nothing, and None never.
+    """Open a regular file, or take an open descriptor, for reading: reads raise OSError wherever the system
+    gave nothing, and None never.
 
     Raises OSError: NotRegularFile for a pipe, which would be waited for.
     """
@@ -199,7 +205,9 @@ def _opener(path: str, _flags: int) -> int:
 
 
 def exactly(file: BinaryIO, size: int) -> bytes:
-    """Read so many bytes, which the file has. Raises OSError (EIO) where fewer come: that passes, and tells nothing of the file."""
+    """Read so many bytes, which the file has. Raises OSError (EIO) where fewer come: that passes, and tells
+    nothing of the file.
+    """
     data = file.read(size)
     if data is None or len(data) < size:
         raise OSError(errno.EIO, "Short read", getattr(file, "name", None))
@@ -213,7 +221,8 @@ def whole(file: BinaryIO) -> bytes:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Turn what the system will not read of one file, however often it is asked, into DamagedFile (``unread``): a start depends on no single one.
+    """Turn what the system will not read of one file, however often it is asked, into DamagedFile
+    (``unread``): a start depends on no single one.
 
     What is short for all of them (descriptors, memory), and what is being fetched, goes on as it is.
     """
@@ -226,7 +235,9 @@ def starting() -> Iterator[None]:
 
 
 def small_text(path: str) -> str:
-    """Return what a small file of text holds, by which a directory says what it is. Raises OSError, UnicodeDecodeError."""
+    """Return what a small file of text holds, by which a directory says what it is. Raises OSError,
+    UnicodeDecodeError.
+    """
     with opened(path) as file:
         return file.read(_READ_BYTES).decode()
 
@@ -238,7 +249,9 @@ def reading(path: str, work: Callable[[], T]) -> T:
 
 
 def renewing(path: str, work: Callable[[], T], renew: Callable[[], object | None]) -> T:
-    """Do ``reading(path, work)``; where it meets damage and ``renew`` (``Blob.renew``) has another copy to read, once more."""
+    """Do ``reading(path, work)``; where it meets damage and ``renew`` (``Blob.renew``) has another copy to
+    read, once more.
+    """
     try:
         return reading(path, work)
     except DamagedFile:

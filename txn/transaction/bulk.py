@@ -1,10 +1,11 @@
 """Bulk load: Arrow batches become parts by reference (C18).
 
-The table is locked X. Batches gather into parts of about a million rows, written and synced before the commit's
-log entry names them; the entry itself stays small. Or they never come here: ``insert_parts`` has workers elsewhere
-write the parts (``persist.part_job``), and is told their names. Duplicates are looked for once, over the sidecars
-(``txn.transaction.duplicates``): among the new rows, against older parts whose key range overlaps, and against hot rows and own
-intents through the new parts' sidecars. A table that this transaction created or truncated has no old rows to look at.
+The table is locked X. Batches gather into parts of about a million rows, written and synced before the
+commit's log entry names them; the entry itself stays small. Or they never come here: ``insert_parts`` has
+workers elsewhere write the parts (``persist.part_job``), and is told their names. Duplicates are looked for
+once, over the sidecars (``txn.transaction.duplicates``): among the new rows, against older parts whose key
+range overlaps, and against hot rows and own intents through the new parts' sidecars. A table that this
+transaction created or truncated has no old rows to look at.
 
 The parts belong to the transaction like intents: later statements of it read them, a rollback forgets them.
 """
@@ -122,7 +123,8 @@ async def insert(
 
 
 async def rewrite(txn: TransactionState, view: View, spec: ShardSpec, batches: AsyncIterator[Any]) -> int:
-    """Write batches to parts that take the place of all rows, with another schema; returns the number of rows. The caller holds table X.
+    """Write batches to parts that take the place of all rows, with another schema; returns the number of
+    rows. The caller holds table X.
 
     What reads the table while ``batches`` are made finds the old rows, under the old schema. Raises as ``insert``.
     """
@@ -152,7 +154,9 @@ async def _write(
     batches: AsyncIterator[Any],
     keep: Callable[[PartRef], Awaitable[None]],
 ) -> int:
-    """Write batches to parts of a generation, each given to ``keep`` as soon as it is there; returns the number of rows."""
+    """Write batches to parts of a generation, each given to ``keep`` as soon as it is there; returns the
+    number of rows.
+    """
     spec = generation.spec
     columns = table_schema(spec.columns)
     gathered: list[tuple[int, Any]] = []
@@ -238,7 +242,9 @@ async def insert_parts(
 
 
 async def _adopt_all(txn: TransactionState, view: View, left: deque[PartRef], changed: Columns) -> None:
-    """Adopt written parts, each taken out of ``left`` as soon as the transaction has it, and check their rows. Raises DuplicateKey."""
+    """Adopt written parts, each taken out of ``left`` as soon as the transaction has it, and check their
+    rows. Raises DuplicateKey.
+    """
     new_parts: list[PartState] = []
     while left:
         new_parts.append(await adopt(txn, view, left.popleft()))

@@ -10,8 +10,8 @@ Log entries name rows, not positions, because parts are merged. Here positions s
     after a crash  the parts named are in the manifest, or in an entry of the log that brought them; so replaying the
                    entry meets them. Rows of others (a manifest could not be stored yet) go row by row
 
-The caller holds table X. Later statements of the transaction see parts without these rows (``mvcc.own_ends``); a rollback
-forgets them.
+The caller holds table X. Later statements of the transaction see parts without these rows
+(``mvcc.own_ends``); a rollback forgets them.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def _divide(
 ) -> tuple[dict[str, Ended], Any]:
     """Return what of ``ids`` ends in which part, and the ids of rows that are in none of them. In a thread.
 
-    ``hot``: rows with versions in memory or own intents, which are not looked for. ``hiding``: per part what computes the
-    positions that have ended.
+    ``hot``: rows with versions in memory or own intents, which are not looked for. ``hiding``: per part what
+    computes the positions that have ended.
     """
     ids = pc.unique(ids)
     ids = ids.take(pc.array_sort_indices(ids))

@@ -67,17 +67,19 @@ _log = logging.getLogger(__name__)
 class TxnOptions:
     """Settings of a store's transactions.
 
-    ``hold_at_start``: see ``txn.upkeep.recovery``. ``retention_ms``: how far back reads stay possible without a hold. ``history_versions``: superseded versions kept
-    in memory for that and for holds; more go to history parts. ``hot_rows``: hot rows per shard at which a
-    flush starts. ``hot_rows_total``, ``hot_bytes``: of all shards together, superseded versions included, at
-    which the largest are flushed; at twice ``hot_bytes`` writers wait (``Coordinator.room``). ``log_bytes``: log
-    size at which those are flushed that keep it from being trimmed. ``part_bytes``: the Arrow data of one part
-    that a load or a merge makes. ``mapped_bytes``: pages of mapped files in memory, past which those of sidecars are let go. ``table_locks``: a transaction with more
-    locks in one table tries to lock the table instead. ``subscription_versions``: superseded row versions, in memory
-    and in history parts, that subscriptions may keep beyond retention; past them the one that is furthest behind ends.
-    So does a durable hold, and one for which the log grows past ``KEPT_LOG`` times ``log_bytes``.
-    ``common_shards`` belong to every timeline (``txn.log.timeline``). Of ``salvaged_shards`` rows are served as far as they can be read, a lost
-    value as None (``txn.upkeep.recovery``).
+    ``hold_at_start``: see ``txn.upkeep.recovery``. ``retention_ms``: how far back reads stay possible without
+    a hold. ``history_versions``: superseded versions kept in memory for that and for holds; more go to
+    history parts. ``hot_rows``: hot rows per shard at which a flush starts. ``hot_rows_total``,
+    ``hot_bytes``: of all shards together, superseded versions included, at which the largest are flushed; at
+    twice ``hot_bytes`` writers wait (``Coordinator.room``). ``log_bytes``: log size at which those are
+    flushed that keep it from being trimmed. ``part_bytes``: the Arrow data of one part that a load or a merge
+    makes. ``mapped_bytes``: pages of mapped files in memory, past which those of sidecars are let go.
+    ``table_locks``: a transaction with more locks in one table tries to lock the table instead.
+    ``subscription_versions``: superseded row versions, in memory and in history parts, that subscriptions may
+    keep beyond retention; past them the one that is furthest behind ends. So does a durable hold, and one for
+    which the log grows past ``KEPT_LOG`` times ``log_bytes``. ``common_shards`` belong to every timeline
+    (``txn.log.timeline``). Of ``salvaged_shards`` rows are served as far as they can be read, a lost value as
+    None (``txn.upkeep.recovery``).
     """
 
     policy: str | Policy = "detect"
@@ -251,7 +253,9 @@ class Coordinator:
         self._staged.clear()
 
     def _weigh(self, batch: Batch) -> None:
-        """Charge the encoded bytes of a batch to the shards it writes, by their numbers of operations, and the elements of arrays, which are objects."""
+        """Charge the encoded bytes of a batch to the shards it writes, by their numbers of operations, and
+        the elements of arrays, which are objects.
+        """
         counts: dict[ShardId, int] = {}
         for writes in batch.writes:
             for changed in writes.shards:
@@ -294,9 +298,10 @@ class Coordinator:
     def stage(self, batch: Batch) -> Iterator[None]:
         """Apply a large durable batch ahead of its tick, a slice of rows between two yields (``Committer.stager``).
 
-        What is staged begins above ``read_ts``: no reader at a timestamp sees it, and whoever reads the latest
-        state holds locks that the batch's owners keep until it is readable. Only rows and loaded parts are staged, in the order of
-        the batch, a part a slice where they end many at once; the first schema change ends that, and ``apply`` does the rest.
+        What is staged begins above ``read_ts``: no reader at a timestamp sees it, and whoever reads the
+        latest state holds locks that the batch's owners keep until it is readable. Only rows and loaded parts
+        are staged, in the order of the batch, a part a slice where they end many at once; the first schema
+        change ends that, and ``apply`` does the rest.
         """
         self.staging = asyncio.get_running_loop().create_future()
         for writes in batch.writes:
@@ -317,7 +322,9 @@ class Coordinator:
                     yield
 
     def _stage_fresh(self, writes: WriteSet) -> Iterator[None]:
-        """Stage the rows of generations that the transaction has made itself (CREATE TABLE, TRUNCATE): nobody else knows those."""
+        """Stage the rows of generations that the transaction has made itself (CREATE TABLE, TRUNCATE): nobody
+        else knows those.
+        """
         owner = self.committing.get(writes.txn)
         fresh = {} if owner is None else {c.shard: owner.new_generation(c.shard) for c in writes.schema}
         last = {change.shard: change for change in writes.schema}
@@ -590,8 +597,8 @@ class Coordinator:
     async def purge(self, left: Generation, cut: int) -> None:
         """Take entries of a generation up to ``cut`` out of the garbage queue: those versions left memory otherwise.
 
-        Those of rows that are deleted in parts stay: their tombstones are in memory still. Whoever looks for changes finds
-        all entries meanwhile, or ``Generation.purged_until``.
+        Those of rows that are deleted in parts stay: their tombstones are in memory still. Whoever looks for
+        changes finds all entries meanwhile, or ``Generation.purged_until``.
         """
         self.purging = True
         garbage, kept = left.garbage, self.aside
@@ -616,7 +623,9 @@ class Coordinator:
             self.vacuum()
 
     def _bound_subscriptions(self) -> None:
-        """End the subscriptions that alone keep more superseded versions of their timeline, and common ones, than they may."""
+        """End the subscriptions that alone keep more superseded versions of their timeline, and common ones,
+        than they may.
+        """
         most, common = self.options.subscription_versions, self.timelines.common
         kept: dict[Domain, int] = {domain: len(domain.garbage) for domain in self.timelines.domains()}
         for history in self.shards.values():
@@ -655,7 +664,9 @@ class Coordinator:
         return await self.log.committer.submit(empty, oracle=oracle)
 
     def forgetting(self) -> Generator[None, None, None]:
-        """Drop schemas, generations and indexes of all shards that nobody at or above the low watermark uses, in slices: once a second."""
+        """Drop schemas, generations and indexes of all shards that nobody at or above the low watermark uses,
+        in slices: once a second.
+        """
         common = self.timelines.common
         domains = {common, *(history.domain for history in self.shards.values())}
         limit = self._history_limit
@@ -709,7 +720,9 @@ class Coordinator:
     # -- memory ------------------------------------------------------------------------------------
 
     def hot_sizes(self) -> Generator[None, None, tuple[int, list[tuple[int, Generation]]]]:
-        """Return about what hot versions take in memory, superseded ones and indexes included, and of which live generation how much; in slices."""
+        """Return about what hot versions take in memory, superseded ones and indexes included, and of which
+        live generation how much; in slices.
+        """
         total = self.superseded() * GARBAGE_BYTES
         live: list[tuple[int, Generation]] = []
         for history in list(self.shards.values()):

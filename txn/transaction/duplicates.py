@@ -6,9 +6,9 @@
 
     long keys 5f3a… 77c0…  where they lie, mapped       no window: one digest of each in memory
 
-Equal keys are in the same window, so one window at a time suffices. Parts whose ranges of keys do not meet, as a load that
-was divided by ranges writes them, join in order already. Works for every kind of key: their bytes are equal when the
-values are.
+Equal keys are in the same window, so one window at a time suffices. Parts whose ranges of keys do not meet,
+as a load that was divided by ranges writes them, join in order already. Works for every kind of key: their
+bytes are equal when the values are.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def first_duplicate(
 ) -> Key | None:
     """Return the lowest key of an index that two rows have, or None. Runs in a thread.
 
-    Keys that several rows may have do not count (``ShardIndex.exempt``). ``stopped()`` is asked now and then and ends the search.
+    Keys that several rows may have do not count (``ShardIndex.exempt``). ``stopped()`` is asked now and then
+    and ends the search.
     """
     total = sum(len(run.sorted.keys) for run in runs)
     if total and sum(run.sorted.keys.nbytes for run in runs) // total >= LONG_BYTES:
@@ -111,7 +112,9 @@ def ranges_meet(one: SortedKeys, other: SortedKeys) -> bool:
 
 
 def _low_enough(keys: Any, others: Any) -> bool:
-    """Tell whether the first one of some keys is not above the last one of others: Arrow compares them where they lie, and an item (``keys[0]``) would be a copy."""
+    """Tell whether the first one of some keys is not above the last one of others: Arrow compares them where
+    they lie, and an item (``keys[0]``) would be a copy.
+    """
     return bool(pc.less_equal(keys.slice(0, 1), others.slice(len(others) - 1, 1))[0].as_py())
 
 

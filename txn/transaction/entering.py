@@ -4,8 +4,8 @@
     enter(b)    what it first touches is in b: the hold there stays, the others go       ``others`` None
     enter(c)    refused: the transaction is in b
 
-A transaction that was begun for one timeline has no others from the start. Reads in whatever timeline it enters are of the moment
-at which it began, or, once it writes, of now.
+A transaction that was begun for one timeline has no others from the start. Reads in whatever timeline it
+enters are of the moment at which it began, or, once it writes, of now.
 """
 
 from __future__ import annotations

@@ -25,7 +25,9 @@ PATIENCE: Final = 8
 
 
 def escalate(txn: TransactionState, shard: ShardId) -> Steps[None]:
-    """Lock ``shard`` as a whole if the transaction has too many locks in it. Called past ``escalate_at`` locks in all."""
+    """Lock ``shard`` as a whole if the transaction has too many locks in it. Called past ``escalate_at``
+    locks in all.
+    """
     owner, locks, bound = txn.owner, txn.core.locks, txn.core.options.table_locks
     reads = changes = 0
     for granule, mode in owner.held.items():

@@ -10,8 +10,9 @@
 Nobody reads the index before that commit, for no schema names it. A build that is given up removes its sidecars;
 one cut off by a crash leaves some that nobody opens, and the next start removes them.
 
-Why the keys noted since ``enter`` are enough at the end: two rows that share a key then did so already when that key was
-compared, which raised DuplicateKey, or one of them has come by its key since, which has noted it.
+Why the keys noted since ``enter`` are enough at the end: two rows that share a key then did so already when
+that key was compared, which raised DuplicateKey, or one of them has come by its key since, which has noted
+it.
 
 Upkeep leaves the generation alone meanwhile (``pinned``), and a hold keeps its files.
 """
@@ -86,7 +87,9 @@ class IndexBuild:
     def __init__(
         self, core: Coordinator, spec: ShardSpec, index: IndexId, elsewhere: Elsewhere | None = None
     ) -> None:
-        """``spec``: the shard's schema with the new index in it. ``elsewhere``: who may write sidecars. Nothing happens yet."""
+        """``spec``: the shard's schema with the new index in it. ``elsewhere``: who may write sidecars.
+        Nothing happens yet.
+        """
         self._core = core
         self.shard: ShardId = spec.shard
         self.spec = spec
@@ -156,7 +159,9 @@ class IndexBuild:
         self.progress = Progress("building index: scanning table", len(row_ids), total)
 
     async def _fill_ahead(self, generation: Generation, row_id: RowId, long: LongValues) -> None:
-        """Enter the versions of a row, each of which may have very many keys; what goes meanwhile leaves none behind."""
+        """Enter the versions of a row, each of which may have very many keys; what goes meanwhile leaves none
+        behind.
+        """
         index, of_row = self.index, self.index.make.of_row
         rows = list(_rows(generation, row_id))
         with held([long], *rows) as making:
@@ -267,7 +272,9 @@ class IndexBuild:
                 self._compare_raw(generation, key)
 
     async def _may_repeat(self, parts: Sequence[PartState]) -> bool:
-        """Tell whether two rows of parts shared a key a moment ago: over whole columns, which leaves little to look into."""
+        """Tell whether two rows of parts shared a key a moment ago: over whole columns, which leaves little
+        to look into.
+        """
         hiding = [part.hiding(INFINITY) for part in parts]
 
         def compare() -> Key | None:

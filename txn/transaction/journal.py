@@ -1,8 +1,9 @@
 """Taking back what a transaction has done: a savepoint, a statement that failed, all of it.
 
-``TransactionState.journal`` has an entry for each thing done, latest last: an intent to take back, as (own writes, row id), or a function
-to call (``note``; ``TransactionState.calls`` has their places). A place in it is a *mark*: how long it was then. Of things that come by the hundred thousand a function is an ``OneOfMany``, whose kind knows
-how to take all of them back at once when the transaction ends.
+``TransactionState.journal`` has an entry for each thing done, latest last: an intent to take back, as (own
+writes, row id), or a function to call (``note``; ``TransactionState.calls`` has their places). A place in it
+is a *mark*: how long it was then. Of things that come by the hundred thousand a function is an ``OneOfMany``,
+whose kind knows how to take all of them back at once when the transaction ends.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ async def undo_slowly(txn: TransactionState, mark: int) -> None:
 
 
 def undo_failed(txn: TransactionState, mark: int, error: BaseException) -> Steps[None]:
-    """Undo what an operation had done before ``error``, in steps where that is much; whoever is impatient meanwhile gets the rest at once.
+    """Undo what an operation had done before ``error``, in steps where that is much; whoever is impatient
+    meanwhile gets the rest at once.
 
     Nobody sees half of it: intents are their transaction's alone, whose next operation waits for this one.
     """
@@ -115,7 +117,9 @@ async def undo_load(txn: TransactionState, mark: int, error: BaseException) -> N
 
 
 def undo_all(txn: TransactionState) -> None:
-    """Undo everything, of a transaction that ends: many intents go with what holds them (``txn.transaction.ending``), and are not looked at."""
+    """Undo everything, of a transaction that ends: many intents go with what holds them
+    (``txn.transaction.ending``), and are not looked at.
+    """
     if len(txn.journal) <= AT_ONCE:
         undo_to(txn, 0)
         return

@@ -5,7 +5,8 @@
       │  └──────────┘ refused   │
       └─────────────────────────┘ rolled back, or ended without writes
 
-An operation that waits while its transaction is ended by somebody else (a rollback, the deadline) stops with the reason.
+An operation that waits while its transaction is ended by somebody else (a rollback, the deadline) stops with
+the reason.
 """
 
 from __future__ import annotations

@@ -30,7 +30,9 @@ def is_long(key: Key) -> bool:
 def looked_up(
     parts: Sequence[PartState], index: IndexId, keys: Sequence[Key]
 ) -> Iterator[Iterator[Awaitable[None]]]:
-    """Have what parts say of long keys at hand within; what is given finds it out, and has to be awaited one after the other. The keys' values must be the very ones that are looked up then."""
+    """Have what parts say of long keys at hand within; what is given finds it out, and has to be awaited one
+    after the other. The keys' values must be the very ones that are looked up then.
+    """
     asked: list[tuple[Any, Key]] = []
 
     def steps() -> Iterator[Awaitable[None]]:

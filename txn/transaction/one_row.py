@@ -1,11 +1,12 @@
-"""One new row, the usual INSERT: as plain calls where nothing has to be waited for, as steps (``txn.transaction.writes``) otherwise.
+"""One new row, the usual INSERT: as plain calls where nothing has to be waited for, as steps
+(``txn.transaction.writes``) otherwise.
 
     begin_write       the table's lock is free, nothing was read before
     insert            keys locked ─> nobody has the unique ones ─> intent staged ─> row id
     insert_unless     some unique keys looked up first: a row that has one is the answer instead
 
-A step costs a generator, which a single row would need half a dozen of. What begins at once either ends at once, or has changed
-nothing but locks that are held, which the steps find held when they start over.
+A step costs a generator, which a single row would need half a dozen of. What begins at once either ends at
+once, or has changed nothing but locks that are held, which the steps find held when they start over.
 """
 
 from __future__ import annotations

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 class Intents(Protocol):
-    """What a journal's entries of intents name: own writes, or what stands in their place once they are spilled (``txn.transaction.spill``)."""
+    """What a journal's entries of intents name: own writes, or what stands in their place once they are
+    spilled (``txn.transaction.spill``).
+    """
 
     @property
     def rows(self) -> Mapping[RowId, Any]:

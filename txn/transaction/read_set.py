@@ -6,8 +6,9 @@ Reads are remembered as coarsely as they may conflict:
     range    (shard, index, range, direction, limit) with the pairs found, in order
     scan     (shard, predicate), or the whole shard
 
-Begins are never given twice, so equal pairs mean that nothing happened in between. Promotion locks keys and ranges, in
-one order for all transactions, and then compares in one tick; scans are compared and then watched (txn.transaction.scan_watch).
+Begins are never given twice, so equal pairs mean that nothing happened in between. Promotion locks keys and
+ranges, in one order for all transactions, and then compares in one tick; scans are compared and then watched
+(txn.transaction.scan_watch).
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ class ReadSet:
         rows: list[StoredRow],
         under: dict[IndexKey, Found] | None = None,
     ) -> None:
-        """Note keys that were looked up, with what was found. ``under``: which of the rows stand under which of them, where that has been told."""
+        """Note keys that were looked up, with what was found. ``under``: which of the rows stand under which
+        of them, where that has been told.
+        """
         shard = view.shard
         if None in self.scans.get(shard, ()):
             return
@@ -149,7 +152,9 @@ class ReadSet:
         return [(granule, mode) for _order, granule, mode in ordered]
 
     def load(self, core: Coordinator, read_ts: int) -> Steps[None]:
-        """Bring what ``check`` compares of scans into memory, because it may not wait, and look through rows with very many keys, because that takes long."""
+        """Bring what ``check`` compares of scans into memory, because it may not wait, and look through rows
+        with very many keys, because that takes long.
+        """
         for shard, predicates in self.scans.items():
             generation = core.shards[shard].latest.generation
             if generation is not None and None not in predicates:

@@ -326,7 +326,9 @@ def read_keys(
 
 
 def _judged(view: View, index: IndexId, keys: Sequence[Key], ts: int, statement: int) -> Steps[list[Known]]:
-    """Return for each key of an inverted index which of the rows with several versions, and of the own ones, have it."""
+    """Return for each key of an inverted index which of the rows with several versions, and of the own ones,
+    have it.
+    """
     own, generation = view.own, view.generation
     of_key = generation.indexes[index].make.of_key
     out: list[Known] = []

@@ -1,4 +1,5 @@
-"""Scans without an index, of transactions that write: not locked, but watched and validated (docs/internals/transactions.md, U4).
+"""Scans without an index, of transactions that write: not locked, but watched and validated
+(docs/internals/transactions.md, U4).
 
 A scan reads a snapshot of the latest commit. From that tick on every commit of somebody else's that is applied to
 the table is compared with what the scan asked for; before the own commit joins a batch, so are the batch's earlier
@@ -67,7 +68,9 @@ class OfRows:
 
 
 def noted(predicates: list[Predicate], predicate: Predicate | None) -> list[Predicate] | None:
-    """Return ``predicates`` with one more, None where all rows are to be watched instead. Ids of rows are gathered in one."""
+    """Return ``predicates`` with one more, None where all rows are to be watched instead. Ids of rows are
+    gathered in one.
+    """
     if predicate is None:
         return None
     if isinstance(predicate, OfRows) and isinstance(predicate.ids, Set):
@@ -130,7 +133,8 @@ def matches(predicate: Predicate, values: Row) -> bool:
 def images_of(
     generation: Generation, op: RowOp, kept: Mapping[RowId, Row], before: int
 ) -> Iterator[Row | None]:
-    """Yield what a row was at ``before`` and what an operation makes of it; None where that is on disk and not ``kept``.
+    """Yield what a row was at ``before`` and what an operation makes of it; None where that is on disk and
+    not ``kept``.
 
     So it is for a row that a flush has moved since the operation was prepared, and whose row group has left the cache.
     """
@@ -183,8 +187,9 @@ def conflict_with(
 ) -> WriteConflict | None:
     """Return how a transaction's writes to a watched table contradict its scans, None if they do not.
 
-    Some of them may be in memory already, above what is readable (``Coordinator.stage``): what they replace is what was
-    there just below their timestamp. ``by`` has none while its batch is being formed, and then nothing of it is in memory.
+    Some of them may be in memory already, above what is readable (``Coordinator.stage``): what they replace
+    is what was there just below their timestamp. ``by`` has none while its batch is being formed, and then
+    nothing of it is in memory.
     """
     before = by.ts - 1 if by.ts else INFINITY
     owner = core.committing.get(by.txn)

@@ -56,7 +56,9 @@ def _state(txn: TransactionState, view: View) -> SchemaState:
 
 
 def change(txn: TransactionState, shard: ShardId, work: Callable[[], Steps[None] | None]) -> Steps[None]:
-    """Lock a shard X and do ``work``, all at once or in the steps that it returns; what it has done is undone if it fails."""
+    """Lock a shard X and do ``work``, all at once or in the steps that it returns; what it has done is undone
+    if it fails.
+    """
     if txn.read_only:
         raise ReadOnlyTransaction("cannot change a schema in a read-only transaction")
     yield from promotion.begin_write(txn, {shard: X})

@@ -76,7 +76,8 @@ class Readable:
 class Selection:
     """The chosen timestamp; ``decided_by`` is the bound it lies on.
 
-    ``wait``: read_ts has to get there first. ``lead``: nothing may be answered before it is sure that this server leads.
+    ``wait``: read_ts has to get there first. ``lead``: nothing may be answered before it is sure that this
+    server leads.
     """
 
     ts: Timestamp

@@ -366,7 +366,9 @@ async def scan_part(
 
 
 def stats(txn: TransactionState, shard: ShardId) -> ShardStats:
-    """Return how much a shard has, as the transaction sees it; KeyError if it does not exist, DamagedFile if it cannot be served."""
+    """Return how much a shard has, as the transaction sees it; KeyError if it does not exist, DamagedFile if
+    it cannot be served.
+    """
     history = txn.core.shards.get(shard)
     if history is not None and not txn.writing and shard not in txn.schema_states:
         # a look at the catalog asks for all tables: views of them would be made and thrown away

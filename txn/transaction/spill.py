@@ -5,16 +5,18 @@
     own part   7: a         8: b        912: c                              |
     own ends                              31                               44           by part and position (``txn.transaction.bulk_ends``)
 
-A statement that writes row by row (a trigger looks at each, ON CONFLICT asks for each) stages intents; once it has many it has them ``spilled``.
-What it and others see stays: the part is its statement's, as the intents were. New rows keep their ids; what replaces a row comes
-under a new id, as from ``bulk.replace``, and who remembers which rows it has changed is told these.
+A statement that writes row by row (a trigger looks at each, ON CONFLICT asks for each) stages intents; once
+it has many it has them ``spilled``. What it and others see stays: the part is its statement's, as the intents
+were. New rows keep their ids; what replaces a row comes under a new id, as from ``bulk.replace``, and who
+remembers which rows it has changed is told these.
 
 Promises and what they rest on
     the table is locked X         nobody else has a row of it locked, and none of its parts changes
     savepoints                    none that may yet be gone back to lies behind ``mark``; what is spilled is undone as one then
     keys                          unique ones were looked at when the intents were staged, but where that is put off (``check_loaded``)
 
-Intents stay that a later statement looks for by id (``changed_within``: what a nested one has changed), of rows that have several, and of rows of own parts, whose ends are no bits.
+Intents stay that a later statement looks for by id (``changed_within``: what a nested one has changed), of
+rows that have several, and of rows of own parts, whose ends are no bits.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ TABLE_ROWS: Final = 4000
 
 
 class _Gone:
-    """Stands in the journal for the writes that its entries were of: there is nothing to take back, and nothing to count."""
+    """Stands in the journal for the writes that its entries were of: there is nothing to take back, and
+    nothing to count.
+    """
 
     @property
     def rows(self) -> Mapping[RowId, Any]:
@@ -64,7 +68,8 @@ GONE: Final[tuple[Intents, RowId]] = (_Gone(), RowId(0))
 
 
 async def spill(txn: TransactionState, view: View, mark: int) -> range:
-    """Make a part of a shard's intents whose journal entries lie behind ``mark``; returns the new ids of rows that were replaced. The caller holds table X.
+    """Make a part of a shard's intents whose journal entries lie behind ``mark``; returns the new ids of rows
+    that were replaced. The caller holds table X.
 
     Raises what writing a part raises; then the statement must not go on, and is undone to ``mark`` or before.
     """
@@ -176,7 +181,8 @@ async def _write(txn: TransactionState, view: View, rows: list[Row], ids: array[
 
 
 async def check_loaded(txn: TransactionState, view: View, changed: frozenset[int]) -> None:
-    """Look for keys that rows of the running statement have twice, where ``changed`` columns are of a unique index; the caller holds table X.
+    """Look for keys that rows of the running statement have twice, where ``changed`` columns are of a unique
+    index; the caller holds table X.
 
     Raises DuplicateKey.
     """

@@ -1,7 +1,9 @@
-"""What a transaction is to the modules that do its work: its parts, how an operation is driven, and what every operation needs.
+"""What a transaction is to the modules that do its work: its parts, how an operation is driven, and what
+every operation needs.
 
-``txn.transaction.transaction`` has the operations. They are functions over what is here, in modules that know of one another
-only what stands below them; so nothing here knows any of them, but how a transaction ends, which is asked of the class above.
+``txn.transaction.transaction`` has the operations. They are functions over what is here, in modules that know
+of one another only what stands below them; so nothing here knows any of them, but how a transaction ends,
+which is asked of the class above.
 """
 
 from __future__ import annotations
@@ -38,21 +40,19 @@ class TransactionState(ABC):
     """The parts of one transaction.
 
     Attributes, shared with the modules that do the work:
-        core, hold, owner: the store, the hold on the read timestamp, who owns the locks.
-        timeline: the one that it is in, for now if ``others``: holds in those that it may enter instead.
-        writing: whether it was promoted; then it reads the latest state.
-        life: state, deadline, operations that wait.
-        views: the shards it looks at, as it sees them (``txn.transaction.view``).
-        glimpsed: schemas it has seen of shards that no lock of its protects, while writing.
-        own, schema_states: what it has written, and what it has made of shards' schemas.
-        journal: how to undo that, latest last: an intent to take back, or a function to call. calls: the places of the functions in it; None if there are none.
-        deferred: unique indexes that are checked later.
-        reads_so_far: what it has read before its first write; None if nothing.
-        scans: what it has scanned without locks since; None if nothing.
-        pins: generations that upkeep leaves alone until it has ended, each once; None if there are none.
-        commit_ts: where it asked to commit. everywhere: its commit is one of all timelines.
-        urgent: it begins to write even when others have to wait for memory.
-        callbacks: called with the commit timestamp when it is readable. at_end: called when it has ended, either way.
+        core, hold, owner: the store, the hold on the read timestamp, who owns the locks. timeline: the one
+        that it is in, for now if ``others``: holds in those that it may enter instead. writing: whether it
+        was promoted; then it reads the latest state. life: state, deadline, operations that wait. views: the
+        shards it looks at, as it sees them (``txn.transaction.view``). glimpsed: schemas it has seen of
+        shards that no lock of its protects, while writing. own, schema_states: what it has written, and what
+        it has made of shards' schemas. journal: how to undo that, latest last: an intent to take back, or a
+        function to call. calls: the places of the functions in it; None if there are none. deferred: unique
+        indexes that are checked later. reads_so_far: what it has read before its first write; None if
+        nothing. scans: what it has scanned without locks since; None if nothing. pins: generations that
+        upkeep leaves alone until it has ended, each once; None if there are none. commit_ts: where it asked
+        to commit. everywhere: its commit is one of all timelines. urgent: it begins to write even when others
+        have to wait for memory. callbacks: called with the commit timestamp when it is readable. at_end:
+        called when it has ended, either way.
     """
 
     __slots__ = (
@@ -191,8 +191,9 @@ class TransactionState(ABC):
     def _look_at(self, shard: ShardId, *, even_damaged: bool = False) -> View:
         """Return a shard that the transaction does not look at yet; KeyError if it does not exist.
 
-        Raises DamagedFile when it cannot be served, unless ``even_damaged``; SchemaChanged when it has changed since
-        ``glimpse``, or a writing transaction finds it dropped by another; CrossesTimelines where ``read_ts`` means nothing.
+        Raises DamagedFile when it cannot be served, unless ``even_damaged``; SchemaChanged when it has
+        changed since ``glimpse``, or a writing transaction finds it dropped by another; CrossesTimelines
+        where ``read_ts`` means nothing.
         """
         changed = self.schema_states.get(shard)
         if changed is not None:

@@ -14,8 +14,9 @@ One that only reads happens at ``read_ts``, which was the latest commit when it 
 Which locks each operation takes is a table in docs/internals/transactions.md.
 
 Operations are generators that yield what they have to wait for; ``run`` drives one without suspending while
-nothing has to be waited for, so the usual case is a plain function call. What they do is elsewhere, each a module of
-functions over the transaction: ``entering``, ``reads``, ``row_locks``, ``writes``, ``bulk``, ``schema``, ``promotion``, ``journal`` and ``ending``.
+nothing has to be waited for, so the usual case is a plain function call. What they do is elsewhere, each a
+module of functions over the transaction: ``entering``, ``reads``, ``row_locks``, ``writes``, ``bulk``,
+``schema``, ``promotion``, ``journal`` and ``ending``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What a range of an index holds now: rows and boundaries, of memory, of parts and of the reader's own intents, in one tick.
+"""What a range of an index holds now: rows and boundaries, of memory, of parts and of the reader's own
+intents, in one tick.
 
 Which of it is locked, and why, says ``txn.transaction.next_key``.
 """

@@ -99,7 +99,9 @@ class SchemaState(NamedTuple):
 
 
 def make_ready(view: View, index: IndexId, *, ordered: bool = False) -> Steps[None]:
-    """Make what an index of many hot rows, or intents, lacks before its first use, in steps: the entries of intents, and the order of keys."""
+    """Make what an index of many hot rows, or intents, lacks before its first use, in steps: the entries of
+    intents, and the order of keys.
+    """
     made = [view.generation.indexes[index]] if ordered else []
     if view.own is not None and view.own.rows:
         for _ in view.own.fill(index):

@@ -14,8 +14,8 @@ in both, between a flush and its eviction, is taken from the part, as snapshots 
 generation at once; rows that begin and end at the same timestamp (a bulk load corrected within its transaction)
 never were visible.
 
-``Window`` captures a shard in one turn of the loop and stays valid (``txn.transaction.snapshot``). Counting costs 8 bytes per
-change; their rows are only read piece by piece.
+``Window`` captures a shard in one turn of the loop and stays valid (``txn.transaction.snapshot``). Counting
+costs 8 bytes per change; their rows are only read piece by piece.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ class Window:
     """One shard's versions, as they are at the moment it is made."""
 
     def __init__(self, shard: ShardId, history: ShardHistory, spec: ShardSpec, lo: int) -> None:
-        """Capture the generations that readers above ``lo`` use. The caller holds ``lo`` from before until it is done."""
+        """Capture the generations that readers above ``lo`` use. The caller holds ``lo`` from before until it
+        is done.
+        """
         self.shard = shard
         self.spec = spec
         self._padding = Padding(spec.columns)

@@ -1,6 +1,7 @@
 """Upkeep of shards: hot rows become parts, parts are merged, files and history go when nobody needs them.
 
-One job (``txn.upkeep.flush_job``) works on one generation, in the background, and never makes a reader wait. It starts when
+One job (``txn.upkeep.flush_job``) works on one generation, in the background, and never makes a reader wait.
+It starts when
 
     a shard has too many hot rows, all shards together have, or their bytes are too many
     superseded versions are too many                              -> they become history parts
@@ -87,10 +88,12 @@ class Flusher:
             await asyncio.sleep(0.005)
 
     async def flush(self, shard: ShardId | None = None, *, history: bool = False) -> None:
-        """Flush one shard, or all, now; ``history``: superseded versions, too. Raises OutOfSpace and whatever else the job meets.
+        """Flush one shard, or all, now; ``history``: superseded versions, too. Raises OutOfSpace and whatever
+        else the job meets.
 
-        Who is cancelled stops waiting; a job that was begun goes on to its end, since half of one cannot be taken back. What there
-        is no space for does not keep others from being flushed: those that have been emptied or dropped let the log go.
+        Who is cancelled stops waiting; a job that was begun goes on to its end, since half of one cannot be
+        taken back. What there is no space for does not keep others from being flushed: those that have been
+        emptied or dropped let the log go.
         """
         reserve = self._core.log.committer.reserve
         if reserve is not None and reserve.tight:
@@ -211,7 +214,9 @@ class Flusher:
             return
 
     async def _look(self) -> None:
-        """Once a second: memory of all shards, the log's length, parts worth merging, history. Others run in between."""
+        """Once a second: memory of all shards, the log's length, parts worth merging, history. Others run in
+        between.
+        """
         core = self._core
         await in_turns(core.forgetting())
         options = core.options
@@ -270,7 +275,9 @@ class Flusher:
                 self._stop_keeping(laggards)
 
     def _log_bound(self) -> int:
-        """Return from how many bytes on the log is too long: less where space is, so that it can be flushed when there is none."""
+        """Return from how many bytes on the log is too long: less where space is, so that it can be flushed
+        when there is none.
+        """
         bound, reserve = self._core.options.log_bytes, self._core.log.committer.reserve
         if reserve is None or not reserve.size:
             return bound

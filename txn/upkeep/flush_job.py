@@ -9,9 +9,10 @@
     slices   those rows leave the hot store
     then     checkpoint the manifest (exact state at the cut), trim the log
 
-A history part is in no log entry, and in the manifest only where a durable hold needs what is older than the manifest
-(``HoldRegistry.kept_from``): else nothing older is readable after a restart. A manifest has one schema and one generation,
-so while such a hold has yet to pass a TRUNCATE, a DROP or a change of columns, it is not replaced, and the log kept.
+A history part is in no log entry, and in the manifest only where a durable hold needs what is older than the
+manifest (``HoldRegistry.kept_from``): else nothing older is readable after a restart. A manifest has one
+schema and one generation, so while such a hold has yet to pass a TRUNCATE, a DROP or a change of columns, it
+is not replaced, and the log kept.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ Captured = Sequence[tuple[Segment, int]]
 async def run(core: Coordinator, shard: ShardId, *, history: bool, prepared: Prepared | None = None) -> None:
     """Flush a shard, merge its parts, store its manifest. Raises OutOfSpace and whatever else storage answers.
 
-    ``history``: superseded versions leave memory, too. ``prepared``: the merge, done elsewhere; it is ``taken`` if it still
-    fits, else nothing happens. A shard that was dropped gets its tombstone.
+    ``history``: superseded versions leave memory, too. ``prepared``: the merge, done elsewhere; it is
+    ``taken`` if it still fits, else nothing happens. A shard that was dropped gets its tombstone.
     """
     await core.readable()  # the cut below must not go through a commit that is half applied
     found = core.shards.get(shard)
@@ -87,7 +88,9 @@ async def run(core: Coordinator, shard: ShardId, *, history: bool, prepared: Pre
 
 
 def waits_for_hold(core: Coordinator, history: ShardHistory) -> bool:
-    """Tell whether a durable hold needs a schema or generation of before the latest, which a manifest would leave out."""
+    """Tell whether a durable hold needs a schema or generation of before the latest, which a manifest would
+    leave out.
+    """
     domain, latest = history.domain, history.latest
     kept = domain.kept_from(domain.read_ts())
     for entry, following in pairwise(history.entries):
@@ -102,7 +105,9 @@ def waits_for_hold(core: Coordinator, history: ShardHistory) -> bool:
 
 
 def stored_spec(history: ShardHistory, spec: ShardSpec) -> ShardSpec:
-    """Return the schema to write parts under: with the columns and indexes that were dropped but that somebody may still use."""
+    """Return the schema to write parts under: with the columns and indexes that were dropped but that
+    somebody may still use.
+    """
     spec = _with_columns(history, spec)
     indexes = tuple(history.indexes_in_use().values())
     return spec if len(indexes) == len(spec.indexes) else dataclasses.replace(spec, indexes=indexes)
@@ -148,7 +153,9 @@ def sizes(parts: Iterable[PartState], watermark: int) -> list[Size]:
 
 
 def mergeable(core: Coordinator, generation: Generation) -> list[PartState]:
-    """Return the parts that may be merged: damaged ones, and those that are being merged elsewhere, stay where they are."""
+    """Return the parts that may be merged: damaged ones, and those that are being merged elsewhere, stay
+    where they are.
+    """
     return [p for p in generation.parts if p.file.damage is None and p.ref.name not in core.merging]
 
 
@@ -190,7 +197,9 @@ def wants_merge(core: Coordinator, generation: Generation) -> bool:
 
 
 async def _evict(core: Coordinator, generation: Generation) -> None:
-    """Have what is in parts leave memory. Where that ends in the middle, the next job goes on with it: nobody reads it there meanwhile."""
+    """Have what is in parts leave memory. Where that ends in the middle, the next job goes on with it: nobody
+    reads it there meanwhile.
+    """
     everything, cut = generation.resident_history, generation.resident
     for _ in _eviction(core, generation):
         await asyncio.sleep(0)
@@ -494,7 +503,9 @@ class Job:
         )
 
     async def _named(self, part: PartState) -> ManifestPart:
-        """Return a part as a manifest names it. Ends later than the cut may be in it, too: replay meets them again (C27)."""
+        """Return a part as a manifest names it. Ends later than the cut may be in it, too: replay meets them
+        again (C27).
+        """
         core = self._core
         ends = await core.offload(partial(Ends.of_arrays, *part.capture_ends(self._domain.read_ts())))
         return ManifestPart(ref=part.ref, ends=ends)

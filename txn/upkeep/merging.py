@@ -5,9 +5,10 @@
     job        an ordinary job of upkeep (``txn.upkeep.flush_job``) takes it for a merge of its own: ends since the watermark are
                carried over, the swap goes through the queue
 
-Until the job, nothing has changed: the parts are in no other merge meanwhile (``Coordinator.merging``), and a hold keeps
-their files. What has been written is thrown away where it does not fit any more: the table was emptied or dropped, its columns
-or indexes have changed, a durable hold needs the parts. A worker that fails leaves the parts to the server.
+Until the job, nothing has changed: the parts are in no other merge meanwhile (``Coordinator.merging``), and a
+hold keeps their files. What has been written is thrown away where it does not fit any more: the table was
+emptied or dropped, its columns or indexes have changed, a durable hold needs the parts. A worker that fails
+leaves the parts to the server.
 """
 
 from __future__ import annotations

@@ -4,14 +4,16 @@
     for each log entry not covered: apply it                   -- time grows with the unflushed log
 
 What was readable before a restart stays readable, as far back as retention goes and the newest manifest: a
-manifest is the state at one moment, without what went before, unless a durable hold needed that. So a subscription may go
-on where it stopped. With ``TxnOptions.hold_at_start`` everything that is there stays readable until ``Store.started``.
+manifest is the state at one moment, without what went before, unless a durable hold needed that. So a
+subscription may go on where it stopped. With ``TxnOptions.hold_at_start`` everything that is there stays
+readable until ``Store.started``.
 
-A shard of which a file, a register or a log entry is damaged, or cannot be read, is not served: nothing more is applied to it, upkeep leaves it
-alone, the log keeps what it has of it, and no file is swept. The others are recovered as ever.
+A shard of which a file, a register or a log entry is damaged, or cannot be read, is not served: nothing more
+is applied to it, upkeep leaves it alone, the log keeps what it has of it, and no file is swept. The others
+are recovered as ever.
 
-Of ``TxnOptions.salvaged_shards`` rows of damaged parts are served with None for what is lost (``persist.salvage``), as long as it is known which
-rows these are.
+Of ``TxnOptions.salvaged_shards`` rows of damaged parts are served with None for what is lost
+(``persist.salvage``), as long as it is known which rows these are.
 """
 
 from __future__ import annotations

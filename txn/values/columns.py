@@ -8,9 +8,9 @@
                                                           0, sizes, lower bounds where these are not all 1
                                           s_row_id, s_begin
 
-``numeric`` is a struct of ``u`` (unscaled, decimal128(38, 0)) and ``s`` (scale >= 0). Special values have ``u``
-0 and a negative ``s``: -1 NaN, -2 -Infinity, -3 Infinity. Of what does not fit (more than 38 digits, NaN in a ``decimal``)
-columns of rows have the *exact form* (``txn.values.exact``); a single array is refused.
+``numeric`` is a struct of ``u`` (unscaled, decimal128(38, 0)) and ``s`` (scale >= 0). Special values have
+``u`` 0 and a negative ``s``: -1 NaN, -2 -Infinity, -3 Infinity. Of what does not fit (more than 38 digits,
+NaN in a ``decimal``) columns of rows have the *exact form* (``txn.values.exact``); a single array is refused.
 """
 
 from __future__ import annotations
@@ -233,7 +233,9 @@ def nested(elements: Sequence[Any], dims: Sequence[int]) -> tuple[Any, ...]:
 def _flattened(
     value: tuple[Any, ...], element: PhysicalType
 ) -> Generator[None, None, tuple[tuple[int, ...], Sequence[Any]]]:
-    """As ``flatten_list``, some elements between two yields where a value of several dimensions has many; ValueError as there."""
+    """As ``flatten_list``, some elements between two yields where a value of several dimensions has many;
+    ValueError as there.
+    """
     if not value or not _is_nested(value[0], element) or len(value) * len(value[0]) <= AT_ONCE:
         return flatten_list(value, element)
     inner_sizes, _ = yield from _flattened(value[0], element)
@@ -284,8 +286,9 @@ def has_bounded_rows(column: Any, type_: PhysicalType) -> bool:
     return any(row_keeps_bounds(value.as_py()) for value in likely)
 
 
-# A key orders by elements, number of dimensions, sizes, bounds. But one last size fits the number of elements, so that one next to it
-# says no more than on which side of 1 the bounds are that follow; keys of all other lists have no bounds in them.
+# A key orders by elements, number of dimensions, sizes, bounds. But one last size fits the number of
+# elements, so that one next to it says no more than on which side of 1 the bounds are that follow; keys of
+# all other lists have no bounds in them.
 
 
 def key_dims(value: tuple[Any, ...], sizes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -410,7 +413,9 @@ def _list_arrays_slowly(
 
 
 def column_arrays(values: Sequence[Any], column: ShardColumn) -> list[Any]:
-    """Return the arrays of ``column_fields(column)`` for the column's values (see ``to_arrow``), in whichever form they need."""
+    """Return the arrays of ``column_fields(column)`` for the column's values (see ``to_arrow``), in whichever
+    form they need.
+    """
     return at_once(column_arrays_slowly(values, column))
 
 
@@ -582,7 +587,9 @@ def _lists_to_python(column: Any, type_: PhysicalType, dims: Any) -> list[Any]:
 
 
 def _tuple_of(items: list[Any], start: int, stop: int) -> tuple[Any, ...]:
-    """Return ``tuple(items[start:stop])``, made of pieces: a thread lets others have the interpreter between two of them."""
+    """Return ``tuple(items[start:stop])``, made of pieces: a thread lets others have the interpreter between
+    two of them.
+    """
     steps = range(start, stop, AT_ONCE)
     return tuple(chain.from_iterable(items[at : min(at + AT_ONCE, stop)] for at in steps))
 

@@ -261,7 +261,8 @@ def is_short(writes: WriteSet) -> bool:
 def encode_write_set_slowly(writes: WriteSet) -> Iterator[Piece]:
     """Yield the same bytes piece by piece, with at most a millisecond or two of work between two pieces.
 
-    For large write sets: the caller lets the event loop run in between. Huge values are pieces by themselves, and not copied.
+    For large write sets: the caller lets the event loop run in between. Huge values are pieces by themselves,
+    and not copied.
     """
     yield bytes((0x94,)) + _encode(writes.txn) + _encode(0) + _array_head(len(writes.shards))
     for shard in writes.shards:
@@ -306,7 +307,9 @@ def _op_pieces(op: RowOp) -> Iterator[Piece | None]:
 
 
 def _array_pieces(value: Any) -> Generator[None, None, list[bytes]]:
-    """Return the pieces that a long array is encoded to, a millisecond's work between two yields; nested arrays are taken apart where they are long, too."""
+    """Return the pieces that a long array is encoded to, a millisecond's work between two yields; nested
+    arrays are taken apart where they are long, too.
+    """
     if type(value) is BoundedArray:
         items = yield from _array_pieces(tuple(value))
         return _extension(_EXT_BOUNDED, [b"\x92" + _encode(disk_value(value.lows)), *items])
@@ -333,7 +336,9 @@ def _extension(code: int, pieces: list[bytes]) -> list[bytes]:
 
 
 def _in_pieces(encoded: Iterable[Piece | None]) -> Iterator[Piece]:
-    """Join what is encoded to pieces of a slice's work, or of ``PIECE_BYTES``; what has so much by itself is one. None ends a slice."""
+    """Join what is encoded to pieces of a slice's work, or of ``PIECE_BYTES``; what has so much by itself is
+    one. None ends a slice.
+    """
     pause, size = Slice(CHUNK_OPS), 0
     piece: list[Piece] = []
     for one in encoded:

@@ -5,8 +5,9 @@
     json_paths   {"a": [1, "b"]}     ->  a/number 1   a/string b    leaves with the object keys above them
     lexemes      'fat':2 'rat':3     ->  fat   rat                  of a tsvector, whose bytes ``pgwire.codecs.text.tsvector`` describes
 
-A document is taken apart as PostgreSQL's jsonb_ops and jsonb_path_ops do it (manual 8.14.4), so a document that contains
-another has all of its entries. Entries of documents and tsvectors are 64 bit digests: rows found are candidates, to be tested.
+A document is taken apart as PostgreSQL's jsonb_ops and jsonb_path_ops do it (manual 8.14.4), so a document
+that contains another has all of its entries. Entries of documents and tsvectors are 64 bit digests: rows
+found are candidates, to be tested.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ def _scalar(token: str) -> bytes:
 
 
 def _lexemes(value: bytes) -> Iterator[int]:
-    """Yield an entry for each lexeme: 8 bytes before the first, NUL behind each, then 65535 less the number of its places, if any."""
+    """Yield an entry for each lexeme: 8 bytes before the first, NUL behind each, then 65535 less the number
+    of its places, if any.
+    """
     at, end = 8, len(value)
     while at < end:
         stop = value.index(0, at + 1)
@@ -177,7 +180,8 @@ def _json_paths(text: str) -> Iterator[int]:
 def entry_arrays(index: ShardIndex, column: Any) -> tuple[Any, Any]:
     """Return the entries of a part's column as Arrow arrays: keys (NULL: an empty list), positions (uint32).
 
-    ``column``: one chunk, in part order; lists flat. Runs in a thread; takes about ten microseconds for a short document.
+    ``column``: one chunk, in part order; lists flat. Runs in a thread; takes about ten microseconds for a
+    short document.
     """
     if index.kind == "elements":
         keys = column.flatten()

@@ -4,8 +4,9 @@
     exact form    c3  struct<v: decimal128(10, 2), x: string>  {1.50, NULL}  NULL   {NULL, 'NaN'}
     of a list     c4  list<struct<v: ..., x: string>>          the elements are, one by one
 
-Such are NaN in ``decimal`` and numbers of more than 38 digits in ``numeric``. A table in memory, or a part, has a column in its exact
-form only where a value needs it; its name is the same, so whoever reads it looks at its type. NULL is NULL of the whole struct.
+Such are NaN in ``decimal`` and numbers of more than 38 digits in ``numeric``. A table in memory, or a part,
+has a column in its exact form only where a value needs it; its name is the same, so whoever reads it looks at
+its type. NULL is NULL of the whole struct.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def fits(kind: str, value: Decimal) -> bool:
 
 
 def is_long(value: Decimal) -> bool:
-    """Tell whether a number may have more than 76 digits: ``as_tuple`` of many takes milliseconds, their text little."""
+    """Tell whether a number may have more than 76 digits: ``as_tuple`` of many takes milliseconds, their text
+    little.
+    """
     return value.__sizeof__() > _SHORT_BYTES
 
 
@@ -157,7 +160,8 @@ def _in_form(table: Any, schema: Any) -> Any:
 
 
 def schema_of(arrays: Iterable[Any], schema: Any, *, widest: bool = False) -> Any:
-    """Return the schema with the forms that the arrays have; ``widest``: but where the schema has the exact one already.
+    """Return the schema with the forms that the arrays have; ``widest``: but where the schema has the exact
+    one already.
 
     Raises ValueError for an array of another type.
     """

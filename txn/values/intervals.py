@@ -1,12 +1,13 @@
-"""Indexes of intervals: each under one node of a tree that nobody stores (Kriegel, Pötke, Seidl: Managing Intervals Efficiently in
-Object-Relational Databases, VLDB 2000).
+"""Indexes of intervals: each under one node of a tree that nobody stores (Kriegel, Pötke, Seidl: Managing
+Intervals Efficiently in Object-Relational Databases, VLDB 2000).
 
     places     0 1 2 3 4 5 6 7 8        the node of an interval is the place in it with the highest level:
     level      - 0 1 0 2 0 1 0 3        [1, 3] -> 2     [3, 6] -> 4     [5, 5] -> 5     [5, 8] -> 8
 
-An interval that holds a place p stands on the way from the root to p: at one node of each level (``nodes_of``). So those that
-overlap with [a, b] stand at a node within [a, b], or on the ways to a and to b: some hundred look-ups, however many
-intervals there are. Values are bytes (``pgwire.codecs.users.ranges`` makes them):
+An interval that holds a place p stands on the way from the root to p: at one node of each level
+(``nodes_of``). So those that overlap with [a, b] stand at a node within [a, b], or on the ways to a and to b:
+some hundred look-ups, however many intervals there are. Values are bytes (``pgwire.codecs.users.ranges``
+makes them):
 
     00                     empty, under the key of no bytes
     01 lower upper         two places of ten bytes, both of which belong to it

@@ -360,7 +360,9 @@ class KeyCodec:
         return out
 
     def pieces(self, key: Key) -> Iterator[bytes]:
-        """Yield what ``encode`` returns piece by piece: of huge texts and bytes, and of arrays of many elements, some at a time."""
+        """Yield what ``encode`` returns piece by piece: of huge texts and bytes, and of arrays of many
+        elements, some at a time.
+        """
         for value, encoder, type_ in zip(key, self._encoders, self.types, strict=False):
             if value is None:
                 yield NULL
@@ -398,7 +400,9 @@ class KeyCodec:
         return tuple(out)
 
     def decode_long(self, data: memoryview) -> Key:
-        """As ``decode``, of a key that may be megabytes, read where it lies: no step of it is long. Runs in a thread."""
+        """As ``decode``, of a key that may be megabytes, read where it lies: no step of it is long. Runs in a
+        thread.
+        """
         at = 0
         out = []
         for decoder, type_ in zip(self._decoders, self.types, strict=True):

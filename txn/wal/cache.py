@@ -85,7 +85,9 @@ class LogMap:
         return max(self.first, min(held)) if held else self.next
 
     def lagging(self) -> Iterator[tuple[int, ShardId] | None]:
-        """Yield the shards that need log entries, in no order, each with the oldest it needs; None for one that has been flushed meanwhile."""
+        """Yield the shards that need log entries, in no order, each with the oldest it needs; None for one
+        that has been flushed meanwhile.
+        """
         for shard in list(self._dirty):
             at = self.holds(shard)
             yield None if at is None else (at, shard)

@@ -30,8 +30,8 @@ def _ts(writes: WriteSet) -> Timestamp:
 class Subscriber(Protocol):
     """Who waits for commits (``txn.upkeep.subscribe.Subscription``).
 
-    ``shards``: what it is about; ``position``: everything at or below it has been handed out, what follows is held; ``session``: the
-    connection that reads it, 0 for none.
+    ``shards``: what it is about; ``position``: everything at or below it has been handed out, what follows is
+    held; ``session``: the connection that reads it, 0 for none.
     """
 
     shards: frozenset[ShardId]

@@ -5,8 +5,8 @@
     width   bytes of a row of the result: fixed lengths of types, 32 where they vary
     cost    0.01 for each row read or returned
 
-No route is chosen by it (``planner.rules.route`` goes by sizes): it is what other planners ask for, as postgres_fdw with
-use_remote_estimate.
+No route is chosen by it (``planner.rules.route`` goes by sizes): it is what other planners ask for, as
+postgres_fdw with use_remote_estimate.
 """
 
 from __future__ import annotations

@@ -36,7 +36,9 @@ _WAL: Final = ("WAL Records", "WAL FPI", "WAL Bytes")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Which parts of a tree are shown; ``buffers`` and ``wal``, which there are none of, as PostgreSQL shows zeros: in structured formats alone."""
+    """Which parts of a tree are shown; ``buffers`` and ``wal``, which there are none of, as PostgreSQL shows
+    zeros: in structured formats alone.
+    """
 
     costs: bool = True
     timing: bool = True

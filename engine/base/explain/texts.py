@@ -3,7 +3,8 @@
     with texts.inside(query):            the columns of its ranges have names now, and those of the queries around it
         texts.of(conjunct)               '(e.salary > 100)'
 
-A sub-select in an expression is a plan of its own where the executor has one: ``(SubPlan 1)``, and ``taken`` gives what has been named so.
+A sub-select in an expression is a plan of its own where the executor has one: ``(SubPlan 1)``, and ``taken``
+gives what has been named so.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ from planner.types import SqlType
 
 
 class _PlanPrinter(Printer):
-    """Prints sub-selects that have a plan as its number, and what became a parameter of the statement as it was written."""
+    """Prints sub-selects that have a plan as its number, and what became a parameter of the statement as it
+    was written.
+    """
 
     numbers: Callable[[SubLink], str | None]
     stable: Mapping[int, Expr]
@@ -148,7 +151,9 @@ class Texts:
         return for_reader(self.session, printer.out.strip())
 
     def output(self, expr: Expr) -> str:
-        """Return the text of what a node gives: columns of a query over one range go by their own names, however much is told."""
+        """Return the text of what a node gives: columns of a query over one range go by their own names,
+        however much is told.
+        """
         printer = self._printer()
         printer.prefix = self.several
         printer.expr(expr, False)

@@ -4,8 +4,8 @@
       Sort Key: (count(*)) DESC                                                              details
       ->  HashAggregate ...                                                                  inputs
 
-A node is made once for one EXPLAIN; ``filtered`` and ``renamed`` change it while the tree is put together, for what is a step of its own in
-an executor and a property of the node below in PostgreSQL.
+A node is made once for one EXPLAIN; ``filtered`` and ``renamed`` change it while the tree is put together,
+for what is a step of its own in an executor and a property of the node below in PostgreSQL.
 """
 
 from __future__ import annotations

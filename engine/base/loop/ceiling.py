@@ -1,4 +1,5 @@
-"""Looks every second at what the server's processes have: those beside it count as its own, and what is free inside it goes back to the system.
+"""Looks every second at what the server's processes have: those beside it count as its own, and what is free
+inside it goes back to the system.
 
     in memory        |--------- three quarters of the ceiling ---------|------------ ceiling
       below            nothing is done
@@ -6,7 +7,8 @@
       above seven eighths, at most every half minute                     plans are forgotten: between what statements gave back they keep all of it
       past the ceiling                                                   statements that take more than a little end (``engine.base.accounts``)
 
-Allocators keep what is freed, so that it is at hand. One statement after the other would find the server at its ceiling for nothing.
+Allocators keep what is freed, so that it is at hand. One statement after the other would find the server at
+its ceiling for nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from txn.base.resident import resident_bytes
 LOOKS_S: Final = 1.0
 """From one look to the next."""
 FORGETS_S: Final = 30.0
-"""From one time that plans are forgotten to the next: a server that needs all it has is not to plan each statement anew."""
+"""From one time that plans are forgotten to the next: a server that needs all it has is not to plan each
+statement anew."""
 GROWN_BYTES: Final = 8 << 20
 """How much the process has to have grown since it has given back, to do so again."""
 
@@ -51,12 +54,16 @@ class Ceiling:
         self._left = 0
 
     def watch(self) -> None:
-        """Look now, and every ``LOOKS_S`` from now on, as long as the running loop does: also behind a look that has failed."""
+        """Look now, and every ``LOOKS_S`` from now on, as long as the running loop does: also behind a look
+        that has failed.
+        """
         get_running_loop().call_later(LOOKS_S, self.watch)
         self.look()
 
     def look(self) -> None:
-        """Count what is beside the server; where much is there, end what is not used, and have what is free given back."""
+        """Count what is beside the server; where much is there, end what is not used, and have what is free
+        given back.
+        """
         statements = self._statements
         self.look_beside()
         has = resident_bytes()[0]

@@ -1,21 +1,26 @@
 """The garbage collector rests: what statements make has no cycles, and goes by its reference counts.
 
-A collection walks objects while it holds the interpreter, some 100 ns for each and for each that one refers to: a list of ten million numbers is
-walked three times over, the tree of a long statement or the groups of an aggregate are millions of objects, and each is walked again
-in the next generation, for nothing. Counting them does not help: Python counts new objects less those that went, be they old, so where plans
-or rows take the place of others it counts none, and walks all of them in the end. All sessions wait meanwhile.
+A collection walks objects while it holds the interpreter, some 100 ns for each and for each that one refers
+to: a list of ten million numbers is walked three times over, the tree of a long statement or the groups of an
+aggregate are millions of objects, and each is walked again in the next generation, for nothing. Counting them
+does not help: Python counts new objects less those that went, be they old, so where plans or rows take the
+place of others it counts none, and walks all of them in the end. All sessions wait meanwhile.
 
-So nothing is collected by itself. Statements are to leave nothing in cycles (tests/engine/test_garbage.py). What others leave, libraries and sessions
-that end, is collected when the process has grown by ``STEP_BYTES`` beyond what statements and sessions account for, at a moment when no statement
-has run for a second: what a long one has made goes with it. All that is there after that is never walked again (it is still freed by its counts), so
-that a collection takes some milliseconds, however large the process is. Where the process has grown by more than ``WALKED_BYTES`` meanwhile, that is
-rows, plans or a catalog, which are alive: none of it is walked, and the little in it that is not alive stays. So it is where it has more than
-``WALKED`` objects, or such as refer to many, be it that they are accounted for (cursors that are open) or stand where others went. Only where the process is past its
-``memory``, and no statement runs, is everything walked, at most every ``RARE_S``. What was there at the start is not walked but then.
+So nothing is collected by itself. Statements are to leave nothing in cycles (tests/engine/test_garbage.py).
+What others leave, libraries and sessions that end, is collected when the process has grown by ``STEP_BYTES``
+beyond what statements and sessions account for, at a moment when no statement has run for a second: what a
+long one has made goes with it. All that is there after that is never walked again (it is still freed by its
+counts), so that a collection takes some milliseconds, however large the process is. Where the process has
+grown by more than ``WALKED_BYTES`` meanwhile, that is rows, plans or a catalog, which are alive: none of it
+is walked, and the little in it that is not alive stays. So it is where it has more than ``WALKED`` objects,
+or such as refer to many, be it that they are accounted for (cursors that are open) or stand where others
+went. Only where the process is past its ``memory``, and no statement runs, is everything walked, at most
+every ``RARE_S``. What was there at the start is not walked but then.
 
-Python keeps some ten thousand small objects that went, to use them again (tuples, most of them), until a collection. Once much has been freed
-in slices (``pgwire.release``) they lie between what has gone, wherever that was, and some tens of megabytes stay for a megabyte of them:
-what is collected then may be nothing, but they go.
+Python keeps some ten thousand small objects that went, to use them again (tuples, most of them), until a
+collection. Once much has been freed in slices (``pgwire.release``) they lie between what has gone, wherever
+that was, and some tens of megabytes stay for a megabyte of them: what is collected then may be nothing, but
+they go.
 """
 
 from __future__ import annotations
@@ -66,9 +71,9 @@ class Collector:
     ) -> None:
         """Switch Python's own off. What there is by now lives as long as the process.
 
-        ``size``: bytes of the process that no running statement accounts for; ``running``: an object for each statement that runs, the same
-        one as long as it does; ``limit_bytes``: the size past which everything is walked; ``freed``: how much has been freed in slices so far
-        (``pgwire.release.freed``).
+        ``size``: bytes of the process that no running statement accounts for; ``running``: an object for each
+        statement that runs, the same one as long as it does; ``limit_bytes``: the size past which everything
+        is walked; ``freed``: how much has been freed in slices so far (``pgwire.release.freed``).
         """
         self._size = size
         self._running = running
@@ -112,15 +117,18 @@ class Collector:
 
 
 def _few() -> bool:
-    """Tell whether few objects are new, and small. Python's count, which costs nothing, is too low where new ones have taken the place of old ones."""
+    """Tell whether few objects are new, and small. Python's count, which costs nothing, is too low where new
+    ones have taken the place of old ones.
+    """
     return gc.get_count()[0] <= WALKED and _tracked() <= WALKED and _bytes() <= REFERRED_BYTES
 
 
 def _tracked() -> int:
     """Count what the collector would walk, in one call of C, within which no other thread runs.
 
-    A list of it refers to tuples that other threads are just making, too, and a tuple that is made of a generator is resized, which fails where somebody
-    else refers to it: SystemError, in the thread that makes it.
+    A list of it refers to tuples that other threads are just making, too, and a tuple that is made of a
+    generator is resized, which fails where somebody else refers to it: SystemError, in the thread that makes
+    it.
     """
     return next(map(len, map(gc.get_objects, (None,))))
 

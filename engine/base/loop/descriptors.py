@@ -1,10 +1,11 @@
-"""File descriptors: as many as connections may need are asked of the system when the server starts, not when one is missing.
+"""File descriptors: as many as connections may need are asked of the system when the server starts, not when
+one is missing.
 
     max_connections + sockets that have not proved who they are + files of the server  <=  limit of the process
 
-The soft limit is raised to the hard one, ``MOST`` at most; where that is too low the server says so and does not start. Sidecars keep
-no descriptor while they are mapped (``txn.persist.mapping``), and parts are opened for one read, so that the number of tables, indexes and parts
-does not count.
+The soft limit is raised to the hard one, ``MOST`` at most; where that is too low the server says so and does
+not start. Sidecars keep no descriptor while they are mapped (``txn.persist.mapping``), and parts are opened
+for one read, so that the number of tables, indexes and parts does not count.
 
     limit of the process ─┬─ connections, and half of FILES     whoever opens one file and closes it again
                           └─ the rest, OPENED at least          ``Descriptors``: whoever opens many, or keeps what it opens, takes them first
@@ -31,7 +32,8 @@ ROOM_S: Final = 5.0
 """How long one waits for others to give descriptors back."""
 
 MOST: Final = 1 << 20
-"""So many are asked for at most: some systems allow a thousand times that, and programs that close all they may have take their time."""
+"""So many are asked for at most: some systems allow a thousand times that, and programs that close all they
+may have take their time."""
 
 
 def needed(max_connections: int) -> int:
@@ -72,7 +74,9 @@ class Descriptors:
 
     @property
     def limit(self) -> int:
-        """How many there are, taken ones included; asked of the system each time, since an administrator may lower it."""
+        """How many there are, taken ones included; asked of the system each time, since an administrator may
+        lower it.
+        """
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return max((MOST if soft == resource.RLIM_INFINITY else soft) - self._others, OPENED)
 
@@ -84,7 +88,9 @@ class Descriptors:
         return True
 
     async def take(self, count: int) -> bool:
-        """Take so many, or wait until others have given back enough, ``ROOM_S`` at most; in the order of asking. False: they cannot be had."""
+        """Take so many, or wait until others have given back enough, ``ROOM_S`` at most; in the order of
+        asking. False: they cannot be had.
+        """
         if self.take_now(count):
             return True
         if count > self.limit:

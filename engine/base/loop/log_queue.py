@@ -4,8 +4,9 @@ r"""Log lines on their way out of the event loop: whoever reads standard error s
 
 What does not fit is counted, and the count is written once there is room again.
 
-A record is what one call wrote, whatever text of clients is in it: its further lines begin with a tab, as in PostgreSQL's log, and
-other control characters are written as ``\x1b``. So nobody can write a line that looks like another record, or speaks to a terminal.
+A record is what one call wrote, whatever text of clients is in it: its further lines begin with a tab, as in
+PostgreSQL's log, and other control characters are written as ``\x1b``. So nobody can write a line that looks
+like another record, or speaks to a terminal.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
       goes on      ◄──── wakes ◄─────────◄─── value, or error  ◄──────
       is cancelled ────► the worker is killed; another one is started when one is wanted
 
-Workers are started when they are first wanted, ``MOST`` at a time; one that nobody has wanted for ``IDLE_S`` ends. Who finds none
-free waits in line. In a thread the thread waits. Where nothing can wait, in a turn that has to be whole, the function is called on
-the spot: its argument came in through code that can.
+Workers are started when they are first wanted, ``MOST`` at a time; one that nobody has wanted for ``IDLE_S``
+ends. Who finds none free waits in line. In a thread the thread waits. Where nothing can wait, in a turn that
+has to be whole, the function is called on the spot: its argument came in through code that can.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ class _Worker:
         return cls(process, reader, writer)
 
     async def call(self, name: str, args: tuple[Any, ...], bytes_: int, statements: Statements) -> Unpacking:
-        """Run a function, which may take so many bytes; return the answer. Raises _Ended; SqlError 53200 where the server has no room for the answer."""
+        """Run a function, which may take so many bytes; return the answer. Raises _Ended; SqlError 53200
+        where the server has no room for the answer.
+        """
         try:
             head, pieces = pack(name, (bytes_, *args))
             self._writer.writelines((FRAME.pack(len(head)), head))
@@ -120,7 +122,9 @@ class _Worker:
 
 
 class _Room:
-    """How much memory a process might still have taken, at the least: of one that has ended nobody can tell any more."""
+    """How much memory a process might still have taken, at the least: of one that has ended nobody can tell
+    any more.
+    """
 
     def __init__(self, pid: int) -> None:
         """Look until ``close``."""
@@ -149,7 +153,9 @@ class Outside:
     """The processes of one server, and what runs functions in them."""
 
     def __init__(self, statements: Statements, most: int = MOST, idle_s: float = IDLE_S) -> None:
-        """``statements``: lend what a call may take. ``most``: processes at a time. ``idle_s``: how long one is kept that nobody wants."""
+        """``statements``: lend what a call may take. ``most``: processes at a time. ``idle_s``: how long one
+        is kept that nobody wants.
+        """
         self._statements = statements
         self._idle_s = idle_s
         self._free = asyncio.Semaphore(most)
@@ -190,13 +196,15 @@ class Outside:
     async def call(self, name: str, args: tuple[Any, ...]) -> Any:
         """Run a function in a process and return its value.
 
-        Raises DataError and SqlError as the function does; SqlError 53200 where it takes more memory than is allowed, 58000 where the process
-        ends by itself.
+        Raises DataError and SqlError as the function does; SqlError 53200 where it takes more memory than is
+        allowed, 58000 where the process ends by itself.
         """
         return self._value(await self._asked(name, args))
 
     async def _asked(self, name: str, args: tuple[Any, ...]) -> Unpacking:
-        """Return what a process answers, in place of the statement whose slice begins it. SqlError 53200 where it takes more than it was lent."""
+        """Return what a process answers, in place of the statement whose slice begins it. SqlError 53200
+        where it takes more than it was lent.
+        """
         account = accounts.running()
         async with self._free:
             lent = self._statements.lend(account, self._statements.each)
@@ -211,7 +219,9 @@ class Outside:
         return answer
 
     def _value(self, answer: Unpacking) -> Any:
-        """Return the value of an answer, or raise its error. A long one is put together by whoever asked, who may give way."""
+        """Return the value of an answer, or raise its error. A long one is put together by whoever asked, who
+        may give way.
+        """
         values = answer.values
         if answer.tag == DONE:
             return mind_huge(values[0]) if type(values[0]) in (str, bytes) else values[0]

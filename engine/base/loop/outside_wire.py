@@ -8,7 +8,8 @@
                 BoundedArray as (..., bounds, items)
     pieces     a text or bytes longer than ``PIECE``: its slices, a text's in UTF-8 (surrogates included)
 
-A slice is made, sent and read by itself, so that 60 MB hold nobody up. marshal, unlike pickle, makes nothing but values.
+A slice is made, sent and read by itself, so that 60 MB hold nobody up. marshal, unlike pickle, makes nothing
+but values.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     socket   a function's name, bytes it may take, its arguments ──► its value, or its error        (``engine.base.loop.outside_wire``)
     stdin    nothing ever; its end is the server's
 
-It runs functions that are declared ``outside`` (``pgwire.give_way``) and no others. It is killed when the statement ends that it works
-for, and a call may take so much memory and no more.
+It runs functions that are declared ``outside`` (``pgwire.give_way``) and no others. It is killed when the
+statement ends that it works for, and a call may take so much memory and no more.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def _return_free() -> None:
 
 
 def _allow(bytes_: int | None) -> None:
-    """Let the process take so much memory beyond what it has, as much as it likes where that is None: then MemoryError."""
+    """Let the process take so much memory beyond what it has, as much as it likes where that is None: then
+    MemoryError.
+    """
     with open("/proc/self/statm", "rb") as file:
         taken = int(file.read().split()[0]) * resource.getpagesize()
     _soft, hard = resource.getrlimit(resource.RLIMIT_AS)

@@ -7,16 +7,17 @@
       taken_up       ────────► … goes on … ends
       Done           ◄──────── the strand waits for other work
 
-Coroutines wait where ``await`` stands, so what an expression, the binder or a codec does in between would hold the loop. A
-strand is what lets those give way (``pgwire.give_way``) without being written as coroutines. The steps of a statement's
-coroutine run on one (``engine.base.eager``), and so does the handling of a message that may take long (``Interrupts``). ``wait``
-waits for an awaitable from within such code.
+Coroutines wait where ``await`` stands, so what an expression, the binder or a codec does in between would
+hold the loop. A strand is what lets those give way (``pgwire.give_way``) without being written as coroutines.
+The steps of a statement's coroutine run on one (``engine.base.eager``), and so does the handling of a message
+that may take long (``Interrupts``). ``wait`` waits for an awaitable from within such code.
 
-Strands belong to the event loop's thread. Those that have nothing to do are kept, up to ``KEPT``. A work that is abandoned meets
-CancelledError where it was laid aside, so that ``finally`` clauses run, and is not laid aside again.
+Strands belong to the event loop's thread. Those that have nothing to do are kept, up to ``KEPT``. A work that
+is abandoned meets CancelledError where it was laid aside, so that ``finally`` clauses run, and is not laid
+aside again.
 
-What was laid aside has its next slice by rota: each turn of the loop holds one slice, so that a short statement waits for one,
-not for as many as there are long statements.
+What was laid aside has its next slice by rota: each turn of the loop holds one slice, so that a short
+statement waits for one, not for as many as there are long statements.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ class Failed:
     def result(self) -> Any:
         """Return what a coroutine ended with, or raise the error; once.
 
-        An error has the frames that it went through, which have their variables: none of these may be the error, or what has it. They
-        would keep one another, with the text of the statement and all else that the frames know, until a full collection.
+        An error has the frames that it went through, which have their variables: none of these may be the
+        error, or what has it. They would keep one another, with the text of the statement and all else that
+        the frames know, until a full collection.
         """
         error, self._error = self._error, None
         if error is None:
@@ -106,7 +108,8 @@ class Parked:
         self._strand = strand
 
     def taken_up(self) -> Generator[Any, Any, Outcome]:
-        """Wait for what the work waits for, its turn if nothing else, and let it go on; for ``yield from`` in an ``__await__``.
+        """Wait for what the work waits for, its turn if nothing else, and let it go on; for ``yield from`` in
+        an ``__await__``.
 
         What is thrown in meanwhile the work meets where it was laid aside; GeneratorExit ends it.
         """
@@ -225,7 +228,9 @@ def busy() -> int:
 
 
 def lay_aside() -> None:
-    """Let others run; for ``give_way``, in open code whose slice is over. SqlError 53200 where its statement has too much by now."""
+    """Let others run; for ``give_way``, in open code whose slice is over. SqlError 53200 where its statement
+    has too much by now.
+    """
     strand = current()
     if strand is not None and not strand.closing:
         accounts.check_within()  # what a loop gathers, however deep, is judged where it gives way

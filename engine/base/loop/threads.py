@@ -5,11 +5,12 @@
     another program a worker                                 at once
     a worker        any                                      when the time slice of the other is over
 
-Linux gives a waking thread the processor at once only if it asks for a shorter time slice than the one that has it
-(EEVDF, since 6.12; ``sched_setattr(2)``, ``sched_runtime`` of a normal thread); else it waits for up to a tick, 4 ms. A point
-read would wait so for each block of a COPY that a worker looks through. The loop's turns last fractions of a millisecond, so it
-asks for slices of 0.1 ms, the shortest there are; workers ask for long ones. Nobody's share of the processors
-changes, and no privilege is needed. Older kernels and other systems are left as they are.
+Linux gives a waking thread the processor at once only if it asks for a shorter time slice than the one that
+has it (EEVDF, since 6.12; ``sched_setattr(2)``, ``sched_runtime`` of a normal thread); else it waits for up
+to a tick, 4 ms. A point read would wait so for each block of a COPY that a worker looks through. The loop's
+turns last fractions of a millisecond, so it asks for slices of 0.1 ms, the shortest there are; workers ask
+for long ones. Nobody's share of the processors changes, and no privilege is needed. Older kernels and other
+systems are left as they are.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def worker_pool() -> ThreadPoolExecutor:
 async def beside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function in a thread; where nobody waits for it any more, ``give_way`` ends it there.
 
-    Python ends no thread: only for what gives way in all its loops, and reads nothing that changes meanwhile. SqlError 53200 where the process has
-    too much and has grown by more than a little since.
+    Python ends no thread: only for what gives way in all its loops, and reads nothing that changes meanwhile.
+    SqlError 53200 where the process has too much and has grown by more than a little since.
     """
     left = False
     made: list[T] = []
@@ -99,7 +100,9 @@ async def beside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) ->
 
 
 def _let_go(made: list[T], failed: list[BaseException]) -> None:
-    """Free what nobody waits for any more in slices: the tree of a long statement, or all of it that an error's frames hold."""
+    """Free what nobody waits for any more in slices: the tree of a long statement, or all of it that an
+    error's frames hold.
+    """
     while failed:
         release_error(failed.pop())
     if made:

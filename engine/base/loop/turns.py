@@ -1,10 +1,12 @@
-"""Turns that have to be whole, and the debug mode that sees to it (docs/internals/invariants.md has the list, with reasons).
+"""Turns that have to be whole, and the debug mode that sees to it (docs/internals/invariants.md has the list,
+with reasons).
 
     StoreTransaction.run    each step of an operation: checked, locked, staged     next step
                        └── nothing of a user's runs here: TurnBroken ──┘
 
-Production runs as it is: these functions are closed code, in which nothing gives way. In debug mode (``pgwire.give_way.DEBUG``) they are wrapped,
-so that whatever of a user's is evaluated within one fails there, whether its slice is over or not.
+Production runs as it is: these functions are closed code, in which nothing gives way. In debug mode
+(``pgwire.give_way.DEBUG``) they are wrapped, so that whatever of a user's is evaluated within one fails
+there, whether its slice is over or not.
 """
 
 from __future__ import annotations

@@ -42,7 +42,8 @@ _FIGURES: Final = ("log_parser_stats", "log_planner_stats", "log_executor_stats"
 TEXT_SEARCH: Final = "default_text_search_config"
 
 IDENTITY: Final = frozenset(("role", "session_authorization"))
-"""Who the session is: settings that only those change who have asked whether it may be (``engine.definitions.roles``)."""
+"""Who the session is: settings that only those change who have asked whether it may be
+(``engine.definitions.roles``)."""
 
 SHORT_VALUE: Final = 1000
 """Characters of a value that does not matter as memory."""
@@ -100,7 +101,8 @@ class Settings:
     """The settings of one session, with PostgreSQL's transaction semantics.
 
     ``defaults`` are what RESET returns to: built-in, then server configuration, then the start-up packet.
-    ``changed`` is called with (name, value) for reported settings, and those of the socket, whenever the visible value changes.
+    ``changed`` is called with (name, value) for reported settings, and those of the socket, whenever the
+    visible value changes.
     """
 
     __slots__ = (
@@ -248,7 +250,9 @@ class Settings:
         return self.get("is_superuser") == "on" if by is None else by()
 
     def allow_kept(self, name: str, *, beginning: bool = False) -> None:
-        """As ``allow``, for what is kept with a role, a database or a function: placeholders are superusers', who know what may come to read them."""
+        """As ``allow``, for what is kept with a role, a database or a function: placeholders are superusers',
+        who know what may come to read them.
+        """
         if self.allow(name, beginning=beginning) is None and not self._superuser_sets():
             raise SqlError("42501", f'permission denied to set parameter "{name}"')
 
@@ -315,7 +319,9 @@ class Settings:
         self.on_new_generation()
 
     def _keep(self, key: str, value: str | None) -> None:
-        """Keep a value, None: the default. A placeholder that has been there stays for the session, empty (as PostgreSQL keeps its variable)."""
+        """Keep a value, None: the default. A placeholder that has been there stays for the session, empty (as
+        PostgreSQL keeps its variable).
+        """
         if (
             value is None
             and key in self._values
@@ -354,9 +360,11 @@ class Settings:
         return len(self._log)
 
     def leave(self, key: str, old: str | None, mark: int) -> None:
-        """A function that had ``key`` overridden since ``mark`` is over: ``old`` counts again, unless its body has changed it by a plain SET.
+        """A function that had ``key`` overridden since ``mark`` is over: ``old`` counts again, unless its
+        body has changed it by a plain SET.
 
-        What was SET LOCAL ends with the function (manual, CREATE FUNCTION); nothing of it is left to be undone with the transaction.
+        What was SET LOCAL ends with the function (manual, CREATE FUNCTION); nothing of it is left to be
+        undone with the transaction.
         """
         value, stays = self._values.get(key), False
         for name, was, local in reversed(self._log[mark:]):

@@ -4,8 +4,8 @@
     without effect    accepted, because there is nothing here that it could change; the table says why
     refused           all others that PostgreSQL lets sessions change: another value than the one that holds is 0A000
 
-Nothing is accepted that an answer would show to have been ignored. What only asks for less care, or for measurements and
-messages about the server itself, is accepted, and the table says what is given instead.
+Nothing is accepted that an answer would show to have been ignored. What only asks for less care, or for
+measurements and messages about the server itself, is accepted, and the table says what is given instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Numbers as values of settings: ``'1.5h'`` to base units, base units to what SHOW prints, errors in PostgreSQL's words.
+"""Numbers as values of settings: ``'1.5h'`` to base units, base units to what SHOW prints, errors in
+PostgreSQL's words.
 
     setting               unit    text     value   SHOW
     work_mem              kB      '1.5MB'   1536   1536kB
@@ -93,7 +94,9 @@ def _real(spelled: str, text: str) -> tuple[float, str]:
 
 
 def _whole(spelled: str, text: str) -> tuple[float, str]:
-    """Read the number that ``text`` begins with: in C's bases, as a real one where it has a fraction or is too large."""
+    """Read the number that ``text`` begins with: in C's bases, as a real one where it has a fraction or is
+    too large.
+    """
     found = _WHOLE.match(text)
     if found is not None and text[found.end() : found.end() + 1] not in (".", "e", "E"):
         digits = found[2]
@@ -149,7 +152,9 @@ def real_number(setting: SettingDef, spelled: str, text: str) -> str:
 
 
 def show_with_unit(setting: SettingDef, text: str) -> str:
-    """Print a canonical number in the largest unit of which it is a multiple, as SHOW does; if there is none, in the smallest."""
+    """Print a canonical number in the largest unit of which it is a multiple, as SHOW does; if there is none,
+    in the smallest.
+    """
     units = _units(setting)
     if units is None:
         return text

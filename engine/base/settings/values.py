@@ -181,11 +181,14 @@ _ONLY_DEFAULT: Final = {
     "plpgsql.print_strict_params": "off",
     "plpgsql.variable_conflict": "error",
 }
-"""Settings of PL/pgSQL whose other values would change what is computed; functions say them for themselves (``#variable_conflict``)."""
+"""Settings of PL/pgSQL whose other values would change what is computed; functions say them for themselves
+(``#variable_conflict``)."""
 
 
 def _text(setting: SettingDef, value: str, current: str, default: str, find: FindConfiguration) -> str:
-    """Return the canonical text of a setting that is neither a number nor one of a few words. Raises SqlError 22023 and others."""
+    """Return the canonical text of a setting that is neither a number nor one of a few words. Raises SqlError
+    22023 and others.
+    """
     name = setting.name.lower()
     if len(value) > LONGEST:
         if name in _WORDS:
@@ -245,8 +248,8 @@ def normalise(
 ) -> str:
     """Return the canonical text of ``value``; 22023 with PostgreSQL's wording when it is not valid.
 
-    ``current`` is what holds, ``default`` what RESET returns to (else the built-in value), ``spelled`` how whoever sets it
-    writes the name.
+    ``current`` is what holds, ``default`` what RESET returns to (else the built-in value), ``spelled`` how
+    whoever sets it writes the name.
     """
     spelled = spelled or setting.name
     if len(value) > LONGEST and setting.kind in ("integer", "real"):

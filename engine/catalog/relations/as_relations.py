@@ -1,4 +1,6 @@
-"""Indexes and composite types as the relations that they also are: with a row in pg_class, columns, and a name among those of relations."""
+"""Indexes and composite types as the relations that they also are: with a row in pg_class, columns, and a
+name among those of relations.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def composite_relation(made: TypeDef) -> RelationDef:
 
 
 def relations_of(item: RelationDef | TypeDef) -> Iterator[RelationDef]:
-    """Yield all that a stored object is as a relation: itself, its indexes; nothing for a type that is not composite."""
+    """Yield all that a stored object is as a relation: itself, its indexes; nothing for a type that is not
+    composite.
+    """
     if isinstance(item, RelationDef):
         yield item
         for index in item.every_index:

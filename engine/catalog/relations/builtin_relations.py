@@ -180,7 +180,9 @@ def virtual_relations() -> tuple[RelationDef, ...]:
 
 @functools.cache
 def catalog_row_types() -> Mapping[int, tuple[RelationDef, bool]]:
-    """Return the relation of each type of a catalog relation's rows, by oid; True with it for the array type over that."""
+    """Return the relation of each type of a catalog relation's rows, by oid; True with it for the array type
+    over that.
+    """
     found: dict[int, tuple[RelationDef, bool]] = {}
     for item in virtual_relations():
         found[item.row_type] = item, False

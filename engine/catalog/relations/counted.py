@@ -1,9 +1,10 @@
-"""Rows with figures that change without DDL: how many rows a table has, as pg_class shows it for the table and its indexes.
+"""Rows with figures that change without DDL: how many rows a table has, as pg_class shows it for the table
+and its indexes.
 
     KeptRows ─ rows without figures ─> CountedRows ─ the same rows, those with other figures than before made again
 
-A figure may be ``RECENT_US`` old if there have been commits since, and as old as it likes if there have been none. What a writing
-transaction counts is its own, and nobody else's.
+A figure may be ``RECENT_US`` old if there have been commits since, and as old as it likes if there have been
+none. What a writing transaction counts is its own, and nobody else's.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ class CountedRows:
         clock_us: Callable[[], int],
         read_points: Callable[[], object],
     ) -> None:
-        """``places``: where each column stands in a row. ``read_points``: the commits that are there, as what tells them apart."""
+        """``places``: where each column stands in a row. ``read_points``: the commits that are there, as what
+        tells them apart.
+        """
         self._kept = kept
         self._figures = figures
         self._places = places

@@ -1,7 +1,7 @@
 """Rows of pg_depend, and the oids there of what is stored within something else.
 
-PostgreSQL gives a column's default and a view's rule oids of their own. Here they are parts of their relation, so theirs
-are made of its oid.
+PostgreSQL gives a column's default and a view's rule oids of their own. Here they are parts of their
+relation, so theirs are made of its oid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def depends(
 ) -> RowDict:
     """Return a row of pg_depend: ``oid`` of ``class_`` depends on ``ref`` of ``ref_class``.
 
-    ``kind``: PostgreSQL's deptype, n(ormal), a(uto), i(nternal), e(xtension). ``sub``, ``ref_sub``: a column, 0 for the whole.
+    ``kind``: PostgreSQL's deptype, n(ormal), a(uto), i(nternal), e(xtension). ``sub``, ``ref_sub``: a column,
+    0 for the whole.
     """
     return {
         "classid": class_, "objid": oid, "objsubid": sub, "refclassid": ref_class, "refobjid": ref,

@@ -4,7 +4,8 @@
     pg_builtins    PostgreSQL's own facts   pg_functions, pg_triggers                         users' routines
     pg_shared      databases, roles         pg_depend, pg_monitor, pg_activity ...            what depends on what; what goes on
 
-Each function makes rows of one relation (``engine.session.catalog.virtual``), as dictionaries by column name; columns left out are NULL.
+Each function makes rows of one relation (``engine.session.catalog.virtual``), as dictionaries by column name;
+columns left out are NULL.
 """
 
 from __future__ import annotations
@@ -393,7 +394,9 @@ def pg_index(session: Reading, item: RelationDef) -> Iterator[RowDict]:
 
 
 def _no_inherit(table: RelationDef, constraint: ConstraintDef) -> bool:
-    """Return connoinherit: but for CHECKs it tells where PostgreSQL made a constraint rather than what becomes of it."""
+    """Return connoinherit: but for CHECKs it tells where PostgreSQL made a constraint rather than what
+    becomes of it.
+    """
     if constraint.kind in "ct":
         return constraint.no_inherit or constraint.kind == "t"
     return not constraint.parent and (constraint.kind != "f" or table.kind != "p")

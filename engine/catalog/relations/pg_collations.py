@@ -1,4 +1,6 @@
-"""Users' collations in pg_catalog, and what has one (PostgreSQL's own: ``pg_builtins``; what names one in an expression: ``pg_functions``)."""
+"""Users' collations in pg_catalog, and what has one (PostgreSQL's own: ``pg_builtins``; what names one in an
+expression: ``pg_functions``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Composite types in the catalogs: pg_type, pg_depend and the standard's views; what they have as relations: ``pg_catalog``.
+"""Composite types in the catalogs: pg_type, pg_depend and the standard's views; what they have as relations:
+``pg_catalog``.
 
 pg_type (typtype c) .typrelid ──> pg_class (relkind c) .reltype ──> pg_type
 └── pg_attribute                 COMMENT ON COLUMN type.attribute is about this

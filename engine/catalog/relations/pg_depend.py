@@ -1,7 +1,8 @@
 """pg_depend of relations, their constraints, indexes, defaults and views' rules; pg_rewrite.
 
-Of what an expression or a query reads the columns are told, as PostgreSQL does: bound anew, once for each definition; what cannot be
-bound depends on what its definition is known to need. What depends on functions, types and triggers is told beside those (``pg_functions``, ``pg_types``, ``pg_triggers``).
+Of what an expression or a query reads the columns are told, as PostgreSQL does: bound anew, once for each
+definition; what cannot be bound depends on what its definition is known to need. What depends on functions,
+types and triggers is told beside those (``pg_functions``, ``pg_types``, ``pg_triggers``).
 """
 
 from __future__ import annotations
@@ -104,7 +105,9 @@ def pg_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
 
 
 def _columns_of_index(session: Reading, table: RelationDef, index: IndexDef) -> list[set[int]]:
-    """Return the columns that the expressions of an index read, and those that its condition does: each are told by themselves."""
+    """Return the columns that the expressions of an index read, and those that its condition does: each are
+    told by themselves.
+    """
     predicate = table.predicate_of(index)
     if not index.computed and not predicate:
         return []
@@ -145,7 +148,9 @@ def _reads(catalog: CatalogSnapshot, item: RelationDef) -> list[int]:
 
 @of_each("pg_depend", keys={"refobjid": by_referred_in_views}, needs=_reads)
 def views_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
-    """Yield pg_depend of views' rules: on their view, the columns that they read, and the primary keys that their groups rely on."""
+    """Yield pg_depend of views' rules: on their view, the columns that they read, and the primary keys that
+    their groups rely on.
+    """
     if item.kind not in BY_QUERY:
         return
     rule, catalog = rewrite_oid(item.oid), session.catalog

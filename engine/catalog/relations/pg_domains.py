@@ -45,7 +45,9 @@ def _builtin_types() -> Mapping[int, dict[str, str]]:
 
 @relation("pg_type", "catalog")
 def domain_types(session: Reading) -> Iterator[RowDict]:
-    """Yield pg_type of domains and the array types over them: how values are kept comes from what is under the domain."""
+    """Yield pg_type of domains and the array types over them: how values are kept comes from what is under
+    the domain.
+    """
     for made in domains_of(session):
         under = base_type(made.base_type).oid
         row = _builtin_types().get(under)

@@ -1,7 +1,9 @@
-"""What extensions bring beside functions, in pg_catalog: types, operators, casts, aggregates, operator classes; all are members of theirs.
+"""What extensions bring beside functions, in pg_catalog: types, operators, casts, aggregates, operator
+classes; all are members of theirs.
 
-Rows are facts (``planner.facts``, ``extension_*.csv``), shown in databases that have the extension, in its schema. Functions are named there by
-the oids of the built-in ones that they stand for; the rows have those of the database.
+Rows are facts (``planner.facts``, ``extension_*.csv``), shown in databases that have the extension, in its
+schema. Functions are named there by the oids of the built-in ones that they stand for; the rows have those of
+the database.
 """
 
 from __future__ import annotations
@@ -134,7 +136,9 @@ def extension_amop(session: Reading) -> Iterator[RowDict]:
 
 @relation("pg_am", "catalog")
 def extension_methods(session: Reading) -> Iterator[RowDict]:
-    """Yield pg_am of the index access method that an extension brings; its handler, which nobody can call, is not there."""
+    """Yield pg_am of the index access method that an extension brings; its handler, which nobody can call, is
+    not there.
+    """
     if session.catalog.extension(BLOOM) is not None:
         yield {"oid": BLOOM_METHOD_OID, "amname": BLOOM, "amhandler": 0, "amtype": "i"}
 

@@ -1,6 +1,8 @@
-"""Foreign data in pg_catalog and information_schema: wrappers, servers, user mappings, tables, their options and dependencies.
+"""Foreign data in pg_catalog and information_schema: wrappers, servers, user mappings, tables, their options
+and dependencies.
 
-Options are shown to whom PostgreSQL's views show them; the catalogs themselves say all, pg_user_mapping to superusers alone.
+Options are shown to whom PostgreSQL's views show them; the catalogs themselves say all, pg_user_mapping to
+superusers alone.
 """
 
 from __future__ import annotations

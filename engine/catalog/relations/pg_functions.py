@@ -96,7 +96,9 @@ def users_aggregates(session: Reading) -> Iterator[RowDict]:
 
 
 def _named(session: Reading, text: str | None) -> list[tuple[int, int]]:
-    """Return the users' functions that a stored text calls, and the types, schemas and text search objects that it names: catalog and oid, oldest first."""
+    """Return the users' functions that a stored text calls, and the types, schemas and text search objects
+    that it names: catalog and oid, oldest first.
+    """
     found: list[tuple[int, int]] = []
     arrays, plain = array_elements(text)
     for oid in sorted(oid for oid in named_oids(text) if oid >= FIRST_UNPINNED):
@@ -126,7 +128,9 @@ def objects_named(session: Reading, text: str | None) -> list[tuple[int, int]]:
 
 
 def _named_in_default(session: Reading, column: ColumnDef) -> list[tuple[int, int]]:
-    """Return what a default names; it is converted to the domain that its column is declared as, which is not written."""
+    """Return what a default names; it is converted to the domain that its column is declared as, which is not
+    written.
+    """
     found = _named(session, column.default_sql)
     under, declared = column.type.oid, column.declared.oid
     if column.default_sql is None or declared == under:
@@ -138,7 +142,9 @@ def _named_in_default(session: Reading, column: ColumnDef) -> list[tuple[int, in
 
 @of_each("pg_depend", keys={"refobjid": by_referred_function})
 def relations_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
-    """Yield pg_depend of views, defaults, generated columns, constraints, indexes and keys of partitions: on functions and on what they name."""
+    """Yield pg_depend of views, defaults, generated columns, constraints, indexes and keys of partitions: on
+    functions and on what they name.
+    """
     if item.kind == "i":
         return  # with its table
     if item.kind in BY_QUERY:
@@ -184,7 +190,9 @@ def _plpgsql_language() -> int:
 def _read_by_body(
     session: Reading, function: FunctionDef
 ) -> tuple[Mapping[int, frozenset[int]], Sequence[int]]:
-    """Return the columns that a body by BEGIN ATOMIC or RETURN names, and the constraints of the primary keys that its groups rely on."""
+    """Return the columns that a body by BEGIN ATOMIC or RETURN names, and the constraints of the primary keys
+    that its groups rely on.
+    """
     keys: set[tuple[int, int]] = set()
     columns: dict[int, frozenset[int]] = {}
     if function.depends_on and function.body_sql:
@@ -251,7 +259,9 @@ def plpgsql_description(session: Reading) -> Iterator[RowDict]:
 
 @relation("pg_depend", "catalog")
 def extensions_depend(session: Reading) -> Iterator[RowDict]:
-    """Yield pg_depend of extensions: on their schemas; and of plpgsql's members, its language and what PostgreSQL runs that by."""
+    """Yield pg_depend of extensions: on their schemas; and of plpgsql's members, its language and what
+    PostgreSQL runs that by.
+    """
     for row in rows("language"):
         if row["lanname"] == PLPGSQL.name:
             yield depends(PG_LANGUAGE_OID, int(row["oid"]), PG_EXTENSION_OID, PLPGSQL.oid, "e")

@@ -1,4 +1,6 @@
-"""Users' operator classes and families in pg_catalog: pg_opclass, pg_opfamily, pg_amop, pg_amproc, and what they depend on."""
+"""Users' operator classes and families in pg_catalog: pg_opclass, pg_opfamily, pg_amop, pg_amproc, and what
+they depend on.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,9 @@ def _model(oid: str) -> Mapping[str, str]:
 
 
 def _align(made: TypeDef) -> str:
-    """Return the alignment of a range type and all that is made with it: that of what it is over, an integer's at least."""
+    """Return the alignment of a range type and all that is made with it: that of what it is over, an
+    integer's at least.
+    """
     return "d" if storage_of(base_oid(made.base))[2] == "d" else "i"
 
 

@@ -4,9 +4,9 @@
                               │ typarray
                               └─> pg_type (_name, typelem)      sequences and indexes have none, as since PostgreSQL 14
 
-Every relation that can be read has one, the catalog's too: whoever follows the arrow finds a row. The oids of pg_catalog's are
-PostgreSQL's: the facts hold their array types, which name the element. So are those of information_schema's, which follow the oid of
-their relation.
+Every relation that can be read has one, the catalog's too: whoever follows the arrow finds a row. The oids of
+pg_catalog's are PostgreSQL's: the facts hold their array types, which name the element. So are those of
+information_schema's, which follow the oid of their relation.
 """
 
 from __future__ import annotations

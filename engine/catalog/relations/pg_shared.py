@@ -1,4 +1,5 @@
-"""pg_catalog of what all databases share: databases, roles and their memberships, tablespaces, settings by role and database.
+"""pg_catalog of what all databases share: databases, roles and their memberships, tablespaces, settings by
+role and database.
 
 Who may look at a password's verifier is what tells pg_authid and pg_shadow from pg_roles and pg_user.
 """

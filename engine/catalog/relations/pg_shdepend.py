@@ -1,7 +1,7 @@
 """pg_shdepend: which roles the objects of this database, and the databases, need: as owners, in rights, in policies.
 
-Of what the bootstrap superuser owns and may do there are no rows, as in PostgreSQL, and none of large objects and of the
-objects of other databases.
+Of what the bootstrap superuser owns and may do there are no rows, as in PostgreSQL, and none of large objects
+and of the objects of other databases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""pg_statistic_ext, what extended statistics depend on, and what ANALYZE has found by them (``engine.executors.statistics.extended``).
+"""pg_statistic_ext, what extended statistics depend on, and what ANALYZE has found by them
+(``engine.executors.statistics.extended``).
 
 What was found holds as long as what they are over has the types that it had.
 """
@@ -117,7 +118,9 @@ def pg_stats_ext(session: Reading) -> Iterator[RowDict]:
 
 @relation("pg_stats_ext_exprs", "session")
 def pg_stats_ext_exprs(session: Reading) -> Iterator[RowDict]:
-    """Yield pg_stats_ext_exprs: the expressions of statistics on tables that are one's own; NULLs for what is not counted."""
+    """Yield pg_stats_ext_exprs: the expressions of statistics on tables that are one's own; NULLs for what is
+    not counted.
+    """
     rights = Rights(session.rights_catalog, session.role)
     for table, one in session.catalog.statistics().values():
         if not rights.owns(table.owner) or session.row_security_counts(table):

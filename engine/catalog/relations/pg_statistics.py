@@ -1,7 +1,8 @@
-"""pg_statistic and pg_stats: what ANALYZE, or the server by itself, has counted in tables' columns (``engine.executors.statistics``).
+"""pg_statistic and pg_stats: what ANALYZE, or the server by itself, has counted in tables' columns
+(``engine.executors.statistics``).
 
-A column whose type has changed since has no row. Of most common values, histograms and correlations nothing is known: they are NULL, and all
-of pg_statistic's slots are empty.
+A column whose type has changed since has no row. Of most common values, histograms and correlations nothing
+is known: they are NULL, and all of pg_statistic's slots are empty.
 """
 
 from __future__ import annotations

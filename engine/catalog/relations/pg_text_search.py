@@ -1,5 +1,5 @@
-"""Full-text search in pg_catalog: PostgreSQL's own configurations, dictionaries, parser and templates, users' configurations and dictionaries,
-and the templates of extensions.
+"""Full-text search in pg_catalog: PostgreSQL's own configurations, dictionaries, parser and templates, users'
+configurations and dictionaries, and the templates of extensions.
 
 pg_ts_config ──> pg_ts_parser        pg_ts_config_map (configuration, token type) ──> pg_ts_dict ──> pg_ts_template
 """

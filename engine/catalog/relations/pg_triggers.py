@@ -1,4 +1,6 @@
-"""pg_trigger, and information_schema's views of triggers. Triggers of foreign keys, which PostgreSQL has besides, do not exist."""
+"""pg_trigger, and information_schema's views of triggers. Triggers of foreign keys, which PostgreSQL has
+besides, do not exist.
+"""
 
 from __future__ import annotations
 

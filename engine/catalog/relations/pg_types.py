@@ -71,7 +71,8 @@ def type_acl_of(session: Reading, made: TypeDef) -> tuple[str, ...] | None:
 
 
 def _sort_order(rank: int) -> float:
-    """Return PostgreSQL's number of a label: 1, 2, ... at first, one less for a label before the first one, the middle in between.
+    """Return PostgreSQL's number of a label: 1, 2, ... at first, one less for a label before the first one,
+    the middle in between.
 
     The rank of a label before the first one is half of that one's, as ranks are positive.
     """

@@ -117,8 +117,8 @@ def of_each(
 ) -> Callable[[MakerOfEach], MakerOfEach]:
     """Register a maker of the rows of ``schema.name`` that belong to one relation: a user's, or with ``builtin`` any.
 
-    They may depend on its definition, rights on it, objects other than relations and comments, and on the relations whose oids
-    ``needs`` gives; on nothing else of the catalog, and on no session.
+    They may depend on its definition, rights on it, objects other than relations and comments, and on the
+    relations whose oids ``needs`` gives; on nothing else of the catalog, and on no session.
     """
 
     def register(each: MakerOfEach) -> MakerOfEach:

@@ -17,8 +17,8 @@ from planner.catalog import RelationDef
 if TYPE_CHECKING:
     from engine.catalog.reading import Reading
 
-# By relation of pg_catalog: a column of one number or several, that of the oid of the relation they are of, and that of the
-# catalog which says whether it is a relation, "" where it always is.
+# By relation of pg_catalog: a column of one number or several, that of the oid of the relation they are of,
+# and that of the catalog which says whether it is a relation, "" where it always is.
 NUMBERED: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     "pg_attribute": (("attnum", "attrelid", ""),),
     "pg_attrdef": (("adnum", "adrelid", ""),),
@@ -39,7 +39,9 @@ NUMBERED: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
 def numbered(
     definition: RelationDef, rows: Iterable[Mapping[str, Any]], session: Reading | None
 ) -> Iterable[Mapping[str, Any]]:
-    """Return rows of a catalog relation with SQL's numbers for columns. ``session`` None: of what is built in, which has the same."""
+    """Return rows of a catalog relation with SQL's numbers for columns. ``session`` None: of what is built
+    in, which has the same.
+    """
     places = NUMBERED.get(definition.name)
     if places is None or session is None or definition.schema != "pg_catalog":
         return rows

@@ -4,13 +4,15 @@
     row of domain e over d   refers to what is not there     ├─> a Fence each, and a stand-in in the catalog
     row of table t(c e)      depends on domain e ────────────┘
 
-A stand-in has the oid and, as far as they can be told, the name, schema and owner of what was there, and nothing else: it can be found
-and dropped. Every other statement that names it is XX001 (``guard.Guarded``), and it is never stored (``CatalogView.change``), but for
-rights, comments and settings, which GRANT, COMMENT and ALTER … SET write anew.
+A stand-in has the oid and, as far as they can be told, the name, schema and owner of what was there, and
+nothing else: it can be found and dropped. Every other statement that names it is XX001 (``guard.Guarded``),
+and it is never stored (``CatalogView.change``), but for rights, comments and settings, which GRANT, COMMENT
+and ALTER … SET write anew.
 
-What depends on a fenced object is fenced with it; a table with a fenced partition, too, since it would have rows that are missing. Of
-an object whose row tells nothing at all it is not known what it refers to: foreign keys of such a table are not looked at, and where it
-may be a partition, all partitioned tables of its database are fenced. A table whose source cannot be read is read, and not written to.
+What depends on a fenced object is fenced with it; a table with a fenced partition, too, since it would have
+rows that are missing. Of an object whose row tells nothing at all it is not known what it refers to: foreign
+keys of such a table are not looked at, and where it may be a partition, all partitioned tables of its
+database are fenced. A table whose source cannot be read is read, and not written to.
 
 Closed: the rights on an object whose list cannot be read are its owner's; a role that cannot be read may nothing.
 """
@@ -64,7 +66,8 @@ REPLACEABLE: Final = (AclDef, CommentDef, DefaultsDef)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """Why an object cannot be read. ``key``: as its database's catalog has it; ``what``: words for it; ``cause``: what it depends on.
+    """Why an object cannot be read. ``key``: as its database's catalog has it; ``what``: words for it;
+    ``cause``: what it depends on.
 
     ``object``: the stand-in. ``nothing_known``: not even to what it belonged.
     """
@@ -98,7 +101,9 @@ class Unread(Exception):
 
 
 def fence_of_row(key: StoredKey, body: bytes, unread: Unread) -> Fence | None:
-    """Return the fence around an object whose row cannot be read, ``key`` as its database's catalog has it; None for a kind that is not known."""
+    """Return the fence around an object whose row cannot be read, ``key`` as its database's catalog has it;
+    None for a kind that is not known.
+    """
     made = stand_in(key, body, unread.item)
     if made is None:
         return None
@@ -339,7 +344,8 @@ NOTHING_KNOWN: Final = "nothing of its row"
 def fence_off(
     items: Mapping[StoredKey, Stored], unread: Iterable[Fence]
 ) -> tuple[dict[StoredKey, Stored], dict[StoredKey, Fence]]:
-    """Return the objects of one database's catalog, shared ones included, with stand-ins for all that cannot be read, and why.
+    """Return the objects of one database's catalog, shared ones included, with stand-ins for all that cannot
+    be read, and why.
 
     ``unread``: those whose rows cannot be read, whose stand-ins are not among ``items``.
     """
@@ -421,7 +427,9 @@ def _add_partitions(
 
 
 def _fitted(made: Stored, there: Mapping[int, StoredKey], found: Mapping[StoredKey, Stored]) -> Stored:
-    """Return a stand-in that names nothing that is not there; of a source it has the tables that say they are its own."""
+    """Return a stand-in that names nothing that is not there; of a source it has the tables that say they are
+    its own.
+    """
     match made:
         case RelationDef() if made.partition_of not in there:
             return replace(made, partition_of=0)
@@ -469,7 +477,9 @@ def refusal(fence: Fence) -> SqlError:
 def refuse_replacement(
     fences: Mapping[StoredKey, Fence], items: Mapping[StoredKey, Stored], item: Stored
 ) -> None:
-    """Raise XX001 where ``item`` would be stored in the place of what cannot be read, and is nothing that is said anew as a whole."""
+    """Raise XX001 where ``item`` would be stored in the place of what cannot be read, and is nothing that is
+    said anew as a whole.
+    """
     key = key_of(item)
     fence = fences.get(key)
     if fence is not None and items.get(key) is fence.object and not isinstance(item, REPLACEABLE):

@@ -27,9 +27,11 @@ log = logging.getLogger("holdfast")
 def assumed(
     unread: dict[StoredKey, Unreadable], databases: Mapping[StoredKey, Stored]
 ) -> dict[StoredKey, Stored]:
-    """Take from ``unread`` the first databases and schemas public of whose rows nothing is left: they are what they were at first.
+    """Take from ``unread`` the first databases and schemas public of whose rows nothing is left: they are
+    what they were at first.
 
-    Everything is in them, and all that can be lost of them is who owns them, and new names. ``databases``: what a new server has.
+    Everything is in them, and all that can be lost of them is who owns them, and new names. ``databases``:
+    what a new server has.
     """
     found: dict[StoredKey, Stored] = {}
     first = {key: item for key, item in databases.items() if isinstance(item, DatabaseDef)}
@@ -45,7 +47,8 @@ def assumed(
 
 
 def stale(stored: Mapping[ShardId, ShardSpec], lost: str, item: Stored) -> str:
-    """Return why an object must not be believed, "" if it may be: a table whose rows are not of the columns and indexes that it says.
+    """Return why an object must not be believed, "" if it may be: a table whose rows are not of the columns
+    and indexes that it says.
 
     ``stored``: the schemas of all shards; ``lost``: what was lost, as a phrase.
     """
@@ -65,7 +68,9 @@ def add_tables(
     stored: Mapping[ShardId, ShardSpec],
     damaged: Collection[ShardId],
 ) -> None:
-    """Add to ``unread`` the tables of which the store has rows and the catalog nothing; they are listed in the first database."""
+    """Add to ``unread`` the tables of which the store has rows and the catalog nothing; they are listed in
+    the first database.
+    """
     known = {oid for _database, (kind, oid, _sub) in map(split_key, items) if kind == "relation"}
     for shard in sorted({*stored, *damaged}):
         key = "relation", int(shard), 0

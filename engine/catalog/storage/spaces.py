@@ -5,9 +5,10 @@
     ("relation", 16384)                ──> postgres (oid 5)                        its own
     ("relation@16500", 16501)          ──> the database with oid 16500             its own
 
-There is one store, one log and one oracle; a database is a set of names. So its transactions read and commit as all others
-do, DDL that concerns several databases (DROP ROLE, CREATE DATABASE) is one transaction, and what was read at a
-timestamp is one moment of all of them. Oids are unique across databases, but for built-in ones and schema public.
+There is one store, one log and one oracle; a database is a set of names. So its transactions read and commit
+as all others do, DDL that concerns several databases (DROP ROLE, CREATE DATABASE) is one transaction, and
+what was read at a timestamp is one moment of all of them. Oids are unique across databases, but for built-in
+ones and schema public.
 
 A change of shared objects is one of every catalog; a catalog that a commit does not touch stays the same object, so
 plans and cached rows of other databases outlive DDL.
@@ -83,7 +84,8 @@ class Spaces:
     ) -> None:
         """Take what the catalog shard holds; ``floor``: earlier catalogs are not known but for ``replay``.
 
-        ``lost``: why there may be more, "" if there is not; ``stale``: why an object is not to be believed, "" if it is.
+        ``lost``: why there may be more, "" if there is not; ``stale``: why an object is not to be believed,
+        "" if it is.
 
         What cannot be read, and what depends on that, is fenced off, and logged (``engine.catalog.storage.fences``).
         """

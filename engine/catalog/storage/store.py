@@ -2,8 +2,8 @@
 
     (kind text, oid int8, sub int8, body bytea)   primary key (kind, oid, sub)
 
-``kind`` of what belongs to one database ends with its oid, ``relation@16500``, but for the first one's (oid 5); that of shared
-objects never does.
+``kind`` of what belongs to one database ends with its oid, ``relation@16500``, but for the first one's (oid
+5); that of shared objects never does.
 
 ``body`` is one format byte and the object in msgpack. Because they are rows, catalog changes commit in the
 same log entry as data and schema registrations (U10), and recover the same way.
@@ -119,7 +119,9 @@ def stored_key(database: int, key: StoredKey) -> StoredKey:
 
 
 def split_key(stored: StoredKey) -> tuple[int, StoredKey]:
-    """Return what ``stored_key`` was made of; database 0 for shared objects. Raises ValueError for a kind that is none."""
+    """Return what ``stored_key`` was made of; database 0 for shared objects. Raises ValueError for a kind
+    that is none.
+    """
     kind, oid, sub = stored
     if kind in _SHARED:
         return 0, stored
@@ -163,7 +165,9 @@ MANY: Final = 512
 
 
 def _with_many_labels(item: TypeDef) -> bytes:
-    """As ``encode``, of an enum of many labels, which are encoded some at a time and put in, letting others run where it may."""
+    """As ``encode``, of an enum of many labels, which are encoded some at a time and put in, letting others
+    run where it may.
+    """
     pieces: list[bytes] = []
     for mark in (number.to_bytes(8, "big") for number in count()):  # stands for them
         pieces = msgspec.msgpack.encode(replace(item, labels=cast(Any, msgspec.Raw(mark)))).split(mark)
@@ -215,7 +219,9 @@ def read_row(key: StoredKey, body: bytes) -> Stored:
 
 
 class Read(NamedTuple):
-    """What was read of the catalog: objects, the bytes of what cannot be read, with the reasons, and how many rows have not even a key."""
+    """What was read of the catalog: objects, the bytes of what cannot be read, with the reasons, and how many
+    rows have not even a key.
+    """
 
     items: dict[StoredKey, Stored]
     unread: dict[StoredKey, Unreadable]
@@ -226,7 +232,8 @@ LOST: Final = "a data file that held its row is damaged"
 
 
 async def read_items(txn: Transaction, lost: str = LOST) -> Read:
-    """Read the whole catalog as of the transaction. None stands where a value was lost with its file (``TxnOptions.salvaged_shards``).
+    """Read the whole catalog as of the transaction. None stands where a value was lost with its file
+    (``TxnOptions.salvaged_shards``).
 
     ``lost``: the reason of these.
     """

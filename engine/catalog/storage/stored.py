@@ -1,8 +1,9 @@
 """What a catalog is made of: the objects that are stored, under which keys, and the oids that they take.
 
-Objects are stored as rows of the catalog shard (``engine.catalog.storage.store``), and ``engine.catalog.state.CatalogSnapshot`` is all of them at
-one moment. Oids: built-in ones lie below 16384. A table takes three consecutive ones: itself, its row type, and the
-array type of that (``row_type_oid``, ``row_array_oid``).
+Objects are stored as rows of the catalog shard (``engine.catalog.storage.store``), and
+``engine.catalog.state.CatalogSnapshot`` is all of them at one moment. Oids: built-in ones lie below 16384. A
+table takes three consecutive ones: itself, its row type, and the array type of that (``row_type_oid``,
+``row_array_oid``).
 """
 
 from __future__ import annotations
@@ -233,7 +234,9 @@ def same_names(old: Stored | None, new: Stored) -> bool:
 
 
 def new_names(old: Stored | None, new: Stored) -> frozenset[str] | None:
-    """Return the names of relations, indexes among them, that replacing ``old`` by ``new`` adds; None if it does anything else to names."""
+    """Return the names of relations, indexes among them, that replacing ``old`` by ``new`` adds; None if it
+    does anything else to names.
+    """
     if not isinstance(new, RelationDef) or new.partition_of or (old is None and new.statistics):
         return None
     names = frozenset((new.name, *(index.name for index in new.every_index)))

@@ -45,7 +45,9 @@ def note(data: Path, spaces: Spaces) -> None:
 
 
 def noted(data: Path) -> list[str]:
-    """Return a line for each object that could not be read at the last start. Raises ValueError for a file that is none of ``note``."""
+    """Return a line for each object that could not be read at the last start. Raises ValueError for a file
+    that is none of ``note``.
+    """
     try:
         with opened(str(data / FILE)) as file:
             text = whole(file).decode()

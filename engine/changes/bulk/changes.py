@@ -4,11 +4,12 @@
             route local   Arrow batches ─► row ids end, the rest becomes parts (few rows: tuples, as ever)
     DELETE                row ids alone are read; old values are not
 
-Row ids stay 8 bytes each, and one bit of a part's rows once they have been looked up there (``txn.transaction.bulk_ends``).
-What an UPDATE writes as parts has new row ids, as in PostgreSQL it has new ctids. Only statements go this way whose rows are not looked at
-once more when they are stored: no RETURNING, trigger, deferrable key, and of foreign keys that the change concerns only those of the table
-itself, which are checked for the whole table behind it (``engine.changes.constraints.setwise``). CHECKs and computed columns make rows pass through values; Spark takes
-nothing that has either.
+Row ids stay 8 bytes each, and one bit of a part's rows once they have been looked up there
+(``txn.transaction.bulk_ends``). What an UPDATE writes as parts has new row ids, as in PostgreSQL it has new
+ctids. Only statements go this way whose rows are not looked at once more when they are stored: no RETURNING,
+trigger, deferrable key, and of foreign keys that the change concerns only those of the table itself, which
+are checked for the whole table behind it (``engine.changes.constraints.setwise``). CHECKs and computed
+columns make rows pass through values; Spark takes nothing that has either.
 """
 
 from __future__ import annotations
@@ -157,9 +158,11 @@ async def delete_found(session: Session, change: ChangePlan, result: RowStream) 
 async def delete_referenced(
     session: Session, change: ChangePlan, result: RowStream
 ) -> int | list[Row] | None:
-    """Delete the rows that a DELETE's source finds, each once, of a table that others refer to (``released_whole``); returns how many.
+    """Delete the rows that a DELETE's source finds, each once, of a table that others refer to
+    (``released_whole``); returns how many.
 
-    Returns the source's rows where they are few, and None where somebody else has a lock on the table: they are to be deleted one by one.
+    Returns the source's rows where they are few, and None where somebody else has a lock on the table: they
+    are to be deleted one by one.
     """
     ids = array("q")
     first: list[RowBatch] | None = []

@@ -4,9 +4,9 @@
     files ──looked at──>┤
                         └─ Spark: tasks ──parts by reference──> transaction          (``load_task``)
 
-Spark takes a load of at least ``copy_spark_min_bytes``, if it is up, or any whose session is pinned to it. Rows then never
-pass through the server. What only a session can tell (``portable``) keeps a load here. Either way the load is one statement
-of its transaction: all rows or none, at its timestamp.
+Spark takes a load of at least ``copy_spark_min_bytes``, if it is up, or any whose session is pinned to it.
+Rows then never pass through the server. What only a session can tell (``portable``) keeps a load here. Either
+way the load is one statement of its transaction: all rows or none, at its timestamp.
 """
 
 from __future__ import annotations

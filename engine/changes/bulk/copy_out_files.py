@@ -3,9 +3,10 @@
     query ──route──┬─ Spark ──> executors: path.<random>/part-00000.csv ... ──rename──> path/
                    └─ else ──> server: one file, or (path ends in /) a directory with one file
 
-What is written comes into being under its name at once and whole, or not at all. A file replaces one of the same name, as in
-PostgreSQL; a directory never does (58P02). Text and CSV files of a directory have their own headers each, so that COPY FROM the
-directory, with the same options, reads the rows back. Objects of a store: ``engine.changes.bulk.copy_out_objects``.
+What is written comes into being under its name at once and whole, or not at all. A file replaces one of the
+same name, as in PostgreSQL; a directory never does (58P02). Text and CSV files of a directory have their own
+headers each, so that COPY FROM the directory, with the same options, reads the rows back. Objects of a store:
+``engine.changes.bulk.copy_out_objects``.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
     server      rows ──> temporary file ──whole──> s3://bucket/a.csv, or s3://bucket/folder/part-00000.csv
     executors   rows ──> temporary file ──whole──> s3://bucket/folder/part-00000-<attempt>.csv ...
 
-An object appears when its upload is complete, and replaces an older one of that name. A folder has to be empty (58P02). No
-store renames several objects at once, so those of a folder appear one by one, and ``_SUCCESS`` after them, as other tools
-on Spark have it. While executors write, a marker lies in the folder: an attempt that does not find it after its
-upload, because the statement has ended, takes back what it has written.
+An object appears when its upload is complete, and replaces an older one of that name. A folder has to be
+empty (58P02). No store renames several objects at once, so those of a folder appear one by one, and
+``_SUCCESS`` after them, as other tools on Spark have it. While executors write, a marker lies in the folder:
+an attempt that does not find it after its upload, because the statement has ended, takes back what it has
+written.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     splits ──read_split──> batches ──write_parts──> parts          Answer: the parts' names, or the first error
 
-It imports nothing of the server and nothing of Spark; the server reads the answers in the order of the files, so that what a
-load reports does not depend on which task was faster.
+It imports nothing of the server and nothing of Spark; the server reads the answers in the order of the files,
+so that what a load reports does not depend on which task was faster.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ class Failure:
 class Answer:
     """What has come of a task. With ``failure``, ``full`` (no space left) or ``unwritten`` its parts are of no use.
 
-    ``by_file``: the rows of each file, by its place among the files; the last one is the one that failed. Of a stream
-    (``stream_task``): ``unwritten``, an object store and its error, or "" and the disk's, and what is short; ``next_line``, of one that broke off.
+    ``by_file``: the rows of each file, by its place among the files; the last one is the one that failed. Of
+    a stream (``stream_task``): ``unwritten``, an object store and its error, or "" and the disk's, and what
+    is short; ``next_line``, of one that broke off.
     """
 
     parts: list[bytes] = field(default_factory=list)
@@ -146,8 +147,8 @@ class Sum:
         """Take the next task's answer.
 
         Raises:
-            SqlError: the error of the first bad row; DataError 22P02 where more rows were left out than REJECT_LIMIT allows.
-            OutOfSpace: a worker's disk is full.
+            SqlError: the error of the first bad row; DataError 22P02 where more rows were left out than
+            REJECT_LIMIT allows. OutOfSpace: a worker's disk is full.
         """
         limit = self.options.reject_limit
         before = self.rejects.count

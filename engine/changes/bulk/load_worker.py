@@ -3,9 +3,9 @@
     socket   T task, D data ..., E end ──>│ one load after the other │──> R ready, P rows so far ..., A answer
     stdin    nothing ever; its end is the server's
 
-The server alone starts it, by ``engine.changes.bulk.worker_pool``. Both ends of the socket are the server and its own child, inherited and
-never named, so what crosses may be pickled. The process asks for long time slices, so that the server and its clients
-go first (``engine.base.loop.threads``).
+The server alone starts it, by ``engine.changes.bulk.worker_pool``. Both ends of the socket are the server and
+its own child, inherited and never named, so what crosses may be pickled. The process asks for long time
+slices, so that the server and its clients go first (``engine.base.loop.threads``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Whether the rows of a load can be made by a process that has no session: what expressions and types ask of one.
 
-Values that are fixed for the statement (now(), current_user) have become parameters before. What is left has to be
-immutable: no random(), no clock, no sub-select. Types whose text needs the catalog (regclass and its kin) are read by the
-server.
+Values that are fixed for the statement (now(), current_user) have become parameters before. What is left has
+to be immutable: no random(), no clock, no sub-select. Types whose text needs the catalog (regclass and its
+kin) are read by the server.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def obstacle(spec: LoadSpec) -> str | None:
 
 
 def _is_own_range(oid: int) -> bool:
-    """Tell whether a type is a range or multirange of a user's type, or an array of such: other processes do not know it."""
+    """Tell whether a type is a range or multirange of a user's type, or an array of such: other processes do
+    not know it.
+    """
     oid = element_of(oid) or oid
     return oid >= FIRST_USER_OID and type_kind(oid) in ("r", "m")
 

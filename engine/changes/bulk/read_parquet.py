@@ -3,9 +3,9 @@
     columns of the file, by name ──same form, or widened──> columns of the table
                                  └──anything else──> texts ──> as the rows of a text file (``RowLoader``)
 
-Strings are read as COPY reads fields: any type has a text form. Other types go only to columns that PostgreSQL would
-assign them to without loss of kind (an integer to a numeric column, not to a date); what a value is, its text says. Lines in
-errors are rows of the file.
+Strings are read as COPY reads fields: any type has a text form. Other types go only to columns that
+PostgreSQL would assign them to without loss of kind (an integer to a numeric column, not to a date); what a
+value is, its text says. Lines in errors are rows of the file.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class ParquetRows:
         """Yield the split's rows.
 
         Raises:
-            SqlError: 42703 for a column that is missing or one too many, 42804 for one of a type that does not go there,
+            SqlError: 42703 for a column that is missing or one too many, 42804 for one of a type that does
+            not go there,
                 22P04 for a damaged file, 58P01 and others for one that cannot be read.
             DataError: of the first bad row.
         """

@@ -3,9 +3,9 @@
     bytes [start, end) ──blocks──> plain pieces by column ──┬──> batches c1, c2, ...
                                    other pieces, row by row ─┘
 
-Text, CSV, binary and JSON lines are read here, Parquet files by ``read_parquet``. What a split yields does not depend on
-how the file was cut: neither rows, nor the lines that errors name (``tests/engine/bulk``). Synchronous: it runs in a thread
-of the server, or in a process of its own.
+Text, CSV, binary and JSON lines are read here, Parquet files by ``read_parquet``. What a split yields does
+not depend on how the file was cut: neither rows, nor the lines that errors name (``tests/engine/bulk``).
+Synchronous: it runs in a thread of the server, or in a process of its own.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class Bytes(Protocol):
 
 
 def worker_env(params: tuple[Any, ...] = ()) -> Env:
-    """Return the environment for expressions that ask no session for anything (see ``engine.changes.bulk.portable``)."""
+    """Return the environment for expressions that ask no session for anything (see
+    ``engine.changes.bulk.portable``).
+    """
     return Env(params, shared=Shared())
 
 
@@ -93,8 +95,8 @@ def read_split(
 ) -> Iterator[Any]:
     """Yield a split's rows as batches; ``reading`` is kept up to date.
 
-    ``keep``: how many rows left out under ON_ERROR ignore are remembered. ``gentle``: in small batches, for the event loop.
-    ``watch``: is told where rows stand that it looks out for.
+    ``keep``: how many rows left out under ON_ERROR ignore are remembered. ``gentle``: in small batches, for
+    the event loop. ``watch``: is told where rows stand that it looks out for.
 
     Raises:
         DataError: of the first bad row; its CONTEXT names line and file.
@@ -201,7 +203,9 @@ class _Lines:
                 return text
 
     def _careful_block(self, blocks: list[bytes]) -> Iterator[Any]:
-        """Read the one block row by row; it is taken out of ``blocks``: of a row of many megabytes nothing is here twice."""
+        """Read the one block row by row; it is taken out of ``blocks``: of a row of many megabytes nothing is
+        here twice.
+        """
         pieces = [blocks[0][at : at + BLOCK_BYTES] for at in range(0, len(blocks[0]), BLOCK_BYTES)]
         blocks.clear()
         pieces.reverse()

@@ -35,7 +35,9 @@ class SparkSidecars:
         self._ctx = ctx
 
     def wants(self, rows: int) -> bool:
-        """Tell whether parts of so many rows are Spark's: at least ``index_spark_min_rows``, or the session is pinned to it."""
+        """Tell whether parts of so many rows are Spark's: at least ``index_spark_min_rows``, or the session
+        is pinned to it.
+        """
         session, spark = self._session, executing(self._session.db).spark
         if spark is None or not rows:
             return False

@@ -1,7 +1,9 @@
-"""Compaction of large parts on Spark: a task reads them and writes one, the server swaps it in (docs/internals/storage.md).
+"""Compaction of large parts on Spark: a task reads them and writes one, the server swaps it in
+(docs/internals/storage.md).
 
     upkeep ──parts, positions of dead rows──► a Spark task ──► one part, durable ──► upkeep: ends since, swap, manifest
-                                                   └── Spark is off, down or fails: the server merges, as far as its memory goes
+                                                   └── Spark is off, down or fails: the server merges, as far
+                                                   as its memory goes
 
 See ``txn.upkeep.merging`` for how it goes beside everything else.
 """
@@ -29,7 +31,9 @@ class SparkMerges:
     """Has parts merged on Spark; see ``txn.persist.parts.merge_job.Merger``."""
 
     def __init__(self, spark: SparkExecutor, min_bytes: int, part_bytes: int) -> None:
-        """``min_bytes``: files of less are the server's. ``part_bytes``: the Arrow data of a part that the server makes."""
+        """``min_bytes``: files of less are the server's. ``part_bytes``: the Arrow data of a part that the
+        server makes.
+        """
         self.max_bytes = FACTOR * part_bytes
         self._spark = spark
         self._min_bytes = min_bytes

@@ -4,9 +4,10 @@ r"""Cutting files into splits that can be read on their own, each from the begin
     survey   line ends, quotes, and the first row end in each      (one quick pass, chunks in any order, anywhere)
     splits  |-------- split 0 -----------|------ split 1 ---------|-- split 2 --|
 
-Whether a line end is inside quotes depends on everything before it, so a chunk is surveyed for both cases, and adding up
-the chunks' quotes tells which one holds. Line numbers come the same way. PostgreSQL's rules decide: a quote character opens
-or closes wherever it stands. What makes rows depend on more than that keeps a file in one split:
+Whether a line end is inside quotes depends on everything before it, so a chunk is surveyed for both cases,
+and adding up the chunks' quotes tells which one holds. Line numbers come the same way. PostgreSQL's rules
+decide: a quote character opens or closes wherever it stands. What makes rows depend on more than that keeps a
+file in one split:
 
     escape other than quote, carriage returns as line ends, ``\.`` (ends the data), escaped line ends, line ends inside
     quotes in the very first row (PostgreSQL does not count those)
@@ -33,8 +34,9 @@ SEARCH_BYTES: Final = 256 << 10
 class Survey:
     """What a pass over one chunk found.
 
-    ``outside``, ``inside``: the first row end if the chunk begins outside (inside) quotes, as the number of bytes up to and
-    with it, and the line ends among these; None: none was found. ``eol``: see ``line_end``; only a file's first chunk tells.
+    ``outside``, ``inside``: the first row end if the chunk begins outside (inside) quotes, as the number of
+    bytes up to and with it, and the line ends among these; None: none was found. ``eol``: see ``line_end``;
+    only a file's first chunk tells.
     """
 
     lines: int

@@ -3,11 +3,12 @@
     prepare ──> starting ──> idle ──take──> a load ──answered──> idle ──IDLE_S──> ended
                                               └── anything else: killed
 
-The loop only passes bytes on, so that nothing of a load holds its interpreter. A process that was killed leaves nothing: its grant
-to write ends with the load (``txn.persist.jobs``), and what it has written goes.
+The loop only passes bytes on, so that nothing of a load holds its interpreter. A process that was killed
+leaves nothing: its grant to write ends with the load (``txn.persist.jobs``), and what it has written goes.
 
-A process takes memory of the server's ceiling before it has read a row: none is started where it does not fit, so that the server reads the
-rows itself, and those that nobody uses end when memory is short (``engine.base.loop.ceiling``).
+A process takes memory of the server's ceiling before it has read a row: none is started where it does not
+fit, so that the server reads the rows itself, and those that nobody uses end when memory is short
+(``engine.base.loop.ceiling``).
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ PROCESS_BYTES: Final = 96 << 20
 """What a process takes that has read nothing yet: libraries and modules."""
 DATA_BYTES: Final = 64 << 10  # sent at once
 WAITING_BYTES: Final = 4 << 20
-"""What the process has not taken yet, at most: then the client waits. On busy processors it waits for long when it has slept."""
+"""What the process has not taken yet, at most: then the client waits. On busy processors it waits for long
+when it has slept."""
 MODULE: Final = "engine.changes.bulk.load_worker"
 
 _log = logging.getLogger(__name__)
@@ -111,7 +113,8 @@ class LoadWorker:
             BackendError: of ``chunks``, with the line that would come next.
             Exception: what else ``chunks`` raises.
         """
-        # with the users' types, one of which may be an enum of very many labels: their states are read in Python, so that a thread gives way
+        # with the users' types, one of which may be an enum of very many labels: their states are read in
+        # Python, so that a thread gives way
         self._send(TASK, await asyncio.to_thread(pickle.dumps, task))
         answering = asyncio.ensure_future(self._answer(progress))
         feeding = asyncio.ensure_future(self._feed(chunks))
@@ -196,7 +199,9 @@ class WorkerPool:
     """The processes of one server. Used from the event loop."""
 
     def __init__(self, statements: Statements, most: int = MOST_WORKERS, idle_s: float = IDLE_S) -> None:
-        """``statements``: tell how much the server may still take. ``most``: processes at a time. ``idle_s``: how long one is kept that nobody uses."""
+        """``statements``: tell how much the server may still take. ``most``: processes at a time. ``idle_s``:
+        how long one is kept that nobody uses.
+        """
         self._statements = statements
         self._most = most
         self._idle_s = idle_s
@@ -207,7 +212,9 @@ class WorkerPool:
         self._closed = False
 
     def prepare(self) -> None:
-        """Have a process started for a load that may want one, unless one is free, there are enough, or there is no memory for it."""
+        """Have a process started for a load that may want one, unless one is free, there are enough, or there
+        is no memory for it.
+        """
         if self._idle or self._starting or len(self._workers) >= self._most or self._closed:
             return
         if self._statements.has() + PROCESS_BYTES > self._statements.ceiling:

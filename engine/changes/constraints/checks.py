@@ -1,4 +1,6 @@
-"""Making the checks: of a statement's keys at its end, of the waiting ones at COMMIT or SET CONSTRAINTS ... IMMEDIATE."""
+"""Making the checks: of a statement's keys at its end, of the waiting ones at COMMIT or SET CONSTRAINTS ...
+IMMEDIATE.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ async def set_constraints(session: Session, statement: SetConstraints) -> None:
 
 
 async def make_waiting_checks(session: Session, *, due_only: bool = False) -> None:
-    """Make the checks that wait, all or those whose constraint is no longer deferred, and those that triggers then cause.
+    """Make the checks that wait, all or those whose constraint is no longer deferred, and those that triggers
+    then cause.
 
     Raises SqlError 23503, 23505, 23P01, and what trigger functions raise.
     """
@@ -102,7 +105,9 @@ async def _make(session: Session, check: Waiting) -> None:
 
 
 async def check_referencing(session: Session, key: ForeignKey, keys: Keys) -> None:
-    """Raise 23503 if rows refer to one of ``keys`` (values of their columns) and no referenced row has it; 42501 as ``ask_parent``."""
+    """Raise 23503 if rows refer to one of ``keys`` (values of their columns) and no referenced row has it;
+    42501 as ``ask_parent``.
+    """
     ask_parent(session, key)
     txn = session.block.ensure_txn()
     missing = await key.missing(txn, keys)

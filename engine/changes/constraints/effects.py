@@ -6,9 +6,11 @@
     INSERT, UPDATE child ──> Change(child, new rows) ──> is the key there? else 23503
 
 A change is handled as a whole: each foreign key once for all its rows. As PostgreSQL's triggers, those of the
-referenced side come first, each side's in the order in which they were defined, and what an action changes queues
-behind. AFTER triggers of users follow the foreign keys of their change (``engine.changes.triggers.firing``). Cycles end because a deleted row is not found again, and an update that changes no key causes nothing.
-All belongs to the statement that began it: an error undoes everything, and counts and RETURNING know nothing of it.
+referenced side come first, each side's in the order in which they were defined, and what an action changes
+queues behind. AFTER triggers of users follow the foreign keys of their change
+(``engine.changes.triggers.firing``). Cycles end because a deleted row is not found again, and an update that
+changes no key causes nothing. All belongs to the statement that began it: an error undoes everything, and
+counts and RETURNING know nothing of it.
 """
 
 from __future__ import annotations
@@ -56,9 +58,10 @@ if TYPE_CHECKING:
 class Change:
     """Rows of one table that one statement, or one action, inserted (no ``old``), deleted (no ``new``) or updated.
 
-    ``firing``: the triggers of it, if any; ``ends``: those of its statement fire behind it; ``tables``: what REFERENCING names, made of
-    ``shown``, old rows and new ones, where these are not its own. ``moves``: deleted rows that come to another partition of a table,
-    of which foreign keys to that table hear as of an update. ``held``: for which rows the conditions of ``firing`` hold, once asked.
+    ``firing``: the triggers of it, if any; ``ends``: those of its statement fire behind it; ``tables``: what
+    REFERENCING names, made of ``shown``, old rows and new ones, where these are not its own. ``moves``:
+    deleted rows that come to another partition of a table, of which foreign keys to that table hear as of an
+    update. ``held``: for which rows the conditions of ``firing`` hold, once asked.
     """
 
     relation: RelationDef
@@ -90,7 +93,9 @@ class Mixed:
         firings: Mapping[Operation, Firing | None],
         make: Callable[[], Gathering] = list,
     ) -> None:
-        """``firings``: what each kind of change that the statement may make fires, in the order of their AFTER STATEMENT triggers; ``make``: what rows are gathered in."""
+        """``firings``: what each kind of change that the statement may make fires, in the order of their
+        AFTER STATEMENT triggers; ``make``: what rows are gathered in.
+        """
         self._make = make
         self._relation = relation
         self._firings = firings
@@ -145,7 +150,9 @@ async def updated(
     new: Sequence[Row],
     firing: Firing | None = None,
 ) -> None:
-    """Check and follow up updated rows. Raises SqlError 23503, and what actions (23502, 23514, 23505) and triggers raise."""
+    """Check and follow up updated rows. Raises SqlError 23503, and what actions (23502, 23514, 23505) and
+    triggers raise.
+    """
     await after(session, Change(relation, old, new, firing))
 
 
@@ -192,7 +199,9 @@ async def follow(session: Session, changes: Sequence[Change]) -> None:
 
 
 class _Queue:
-    """The changes that wait, and which tables' statement triggers have fired: once for each table and kind of change."""
+    """The changes that wait, and which tables' statement triggers have fired: once for each table and kind of
+    change.
+    """
 
     def __init__(self, changes: Sequence[Change]) -> None:
         self.waiting = deque[Change]()
@@ -227,7 +236,9 @@ class _Queue:
             )
 
     def close(self, change: Change, shown: bool) -> None:
-        """Close the transition tables of a change if functions are now ``shown`` them: what comes later is as of another statement."""
+        """Close the transition tables of a change if functions are now ``shown`` them: what comes later is as
+        of another statement.
+        """
         if not shown or change.tables is None or change.firing is None:
             return
         key = (change.relation.oid, change.firing.op)
@@ -242,7 +253,9 @@ class _Queue:
 
 
 async def _check(session: Session, change: Change, queue: _Queue) -> None:
-    """Check the foreign keys that a change concerns and do their actions; check what was put off to the statement's end."""
+    """Check the foreign keys that a change concerns and do their actions; check what was put off to the
+    statement's end.
+    """
     txn = session.block.ensure_txn()
     keys_off = change.relation.keys_off or session.derived.replica
     if change.old is not None and not keys_off:
@@ -364,7 +377,9 @@ async def _referenced(
 
 
 def _goes_whole(key: ForeignKey, change: Change) -> bool:
-    """Tell whether it says all of many keys that are gone that no row refers to one that is not there: there is nothing to do, and rows that were there before hold."""
+    """Tell whether it says all of many keys that are gone that no row refers to one that is not there: there
+    is nothing to do, and rows that were there before hold.
+    """
     action = _action(key, change)
     return (
         (action == "a" or (action == "r" and change.new is None))
@@ -421,7 +436,9 @@ def _ask_to_act(session: Session, key: ForeignKey, action: str, renamed: dict[Ca
 
 
 def _as_owner(session: Session, child: RelationDef) -> AbstractContextManager[None]:
-    """Be the owner of a table that an action changes: defaults, checks and BEFORE triggers run as it, AFTER triggers as the user, as in PostgreSQL."""
+    """Be the owner of a table that an action changes: defaults, checks and BEFORE triggers run as it, AFTER
+    triggers as the user, as in PostgreSQL.
+    """
     if session.identity.current == child.owner:
         return nullcontext()
     return acting_as(session, child.owner, restricted=False)
@@ -492,7 +509,9 @@ async def _update_children(
     changes: Sequence[tuple[RowId, Row]],
     firing: Firing | None,
 ) -> tuple[Sequence[Row], Sequence[Row]]:
-    """Store what an action makes of rows; return what they were and are, but for those that triggers left as they were."""
+    """Store what an action makes of rows; return what they were and are, but for those that triggers left as
+    they were.
+    """
     env = Env((), session, shared=Shared())
     shape = shape_of(session, child)
     if firing is not None and firing.before_row:
@@ -548,7 +567,9 @@ def _within(error: DataError, where: str) -> None:
 async def _delete_children(
     session: Session, child: RelationDef, rows: Sequence[StoredRow], firing: Firing | None
 ) -> Sequence[Row]:
-    """CASCADE of a DELETE; returns the rows that are gone. One that a trigger keeps stays, and refers to nothing, as in PostgreSQL."""
+    """CASCADE of a DELETE; returns the rows that are gone. One that a trigger keeps stays, and refers to
+    nothing, as in PostgreSQL.
+    """
     if firing is not None and firing.before_row:
         wanted = [(row.row_id, row.values) for row in rows]
         return [row.old for row in await delete_each(session, firing, shape_of(session, child), wanted)]
@@ -702,9 +723,11 @@ async def prepare(session: Session, relation: RelationDef, reach: Reach) -> None
 
 
 def may_bulk_load(session: Session, relation: RelationDef) -> bool:
-    """Tell whether rows may be loaded as parts: that finds duplicate keys at once, also deferred ones, excludes nothing and fires nothing.
+    """Tell whether rows may be loaded as parts: that finds duplicate keys at once, also deferred ones,
+    excludes nothing and fires nothing.
 
-    Foreign keys are then checked for the whole table, in which rows that were there before one that is NOT VALID need not have it.
+    Foreign keys are then checked for the whole table, in which rows that were there before one that is NOT
+    VALID need not have it.
     """
     if relation.exclusions or firing_of(session, relation, "INSERT") is not None:
         return False

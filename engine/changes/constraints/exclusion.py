@@ -1,12 +1,14 @@
 """Exclusion constraints: no two rows for which all of a list of operators hold (23P01).
 
     EXCLUDE USING gist (room WITH =, during WITH &&) WHERE (NOT cancelled)
-      statement ──> its new rows, each beside the rows of the table that have the same room ──> a pair that conflicts: 23P01
+      statement ──> its new rows, each beside the rows of the table that have the same room ──> a pair that
+      conflicts: 23P01
                                     └─ the constraint's index finds them, where its first operators are =
 
-Whoever writes a table that has such a constraint locks it SIX from the start (``engine.session.catalog.view``), so writers of the table come
-one after the other and readers pass. That is what keeps two transactions from adding rows that conflict with each other: what a check
-has not found cannot appear before its transaction ends. Checks are made when a statement has made all its changes, or at COMMIT
+Whoever writes a table that has such a constraint locks it SIX from the start
+(``engine.session.catalog.view``), so writers of the table come one after the other and readers pass. That is
+what keeps two transactions from adding rows that conflict with each other: what a check has not found cannot
+appear before its transaction ends. Checks are made when a statement has made all its changes, or at COMMIT
 where they are deferred.
 """
 
@@ -76,7 +78,8 @@ class Exclusion:
         self.operators = [compile_operator(op.proc, oid, oid) for op, oid in zip(found, types, strict=True)]
         equal = [op.name == "=" and kind in _PLAIN for op, kind in zip(found, types, strict=True)]
         self.prefix = equal.index(False) if False in equal else len(equal)
-        """So many of the first operators are =, of types that ``_PLAIN`` has: equal keys stand beside each other in the index."""
+        """So many of the first operators are =, of types that ``_PLAIN`` has: equal keys stand beside each
+        other in the index."""
         left = found[self.prefix :]
         kind = facts().types[found[-1].left].name
         self.sweeps = len(left) == 1 and left[0].name == "&&" and kind == "anyrange"
@@ -93,7 +96,9 @@ class Exclusion:
         return self.prefix > 0 and self.where is None
 
     def key(self, row: Row, env: Env) -> Row | None:
-        """Return the key of a row, None for one that the constraint does not look at: it has a NULL, or WHERE does not hold."""
+        """Return the key of a row, None for one that the constraint does not look at: it has a NULL, or WHERE
+        does not hold.
+        """
         key = tuple([row[i] for i in self.positions])
         if None in key:
             return None

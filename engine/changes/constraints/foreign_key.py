@@ -7,11 +7,11 @@
 A key is known by its *canonical* form (``txn.mvcc.keys``): equal values of both columns, whatever their types and
 scales, have one.
 
-Why no race leaves a row without the one it refers to: who refers to a row holds KEY SHARE on it to its end, who deletes it
-or changes its key holds UPDATE, and these exclude each other. So a referenced row that was found and locked stays; and
-while a referenced row is locked for deletion no new row can refer to it, which is why referring rows are searched
-past all locks: those that are found are locked and looked at again, those that are not cannot appear. Reads see the
-changes of earlier statements only.
+Why no race leaves a row without the one it refers to: who refers to a row holds KEY SHARE on it to its end,
+who deletes it or changes its key holds UPDATE, and these exclude each other. So a referenced row that was
+found and locked stays; and while a referenced row is locked for deletion no new row can refer to it, which is
+why referring rows are searched past all locks: those that are found are locked and looked at again, those
+that are not cannot appear. Reads see the changes of earlier statements only.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ CHUNK_KEYS: Final = 500
 PIECE_ROWS: Final = 2000
 """Referencing rows that are locked, and changed, together."""
 MANY_ROWS: Final = 20_000
-"""Referencing rows that are looked up together; a key that has more of them by itself is found by a scan of the table."""
+"""Referencing rows that are looked up together; a key that has more of them by itself is found by a scan of
+the table."""
 
 
 class ForeignKey:
@@ -205,7 +206,9 @@ class ForeignKey:
     async def children_in_pieces(
         self, txn: Transaction, keys: Keys, *, of_parent: bool, for_update: bool = False
     ) -> AsyncGenerator[list[StoredRow]]:
-        """Yield them some at a time, never none. What the caller makes of them within the statement changes nothing of what comes."""
+        """Yield them some at a time, never none. What the caller makes of them within the statement changes
+        nothing of what comes.
+        """
         mode: RowLock = "update" if for_update else "key share"
         shard = ShardId(self.child.oid)
         seen: list[StoredRow] = []
@@ -345,7 +348,9 @@ class ForeignKey:
 
 
 class PartitionedKey(ForeignKey):
-    """A foreign key to a partitioned table: each referenced row is looked up in the partition that its key belongs to."""
+    """A foreign key to a partitioned table: each referenced row is looked up in the partition that its key
+    belongs to.
+    """
 
     def __init__(
         self, child: RelationDef, constraint: ConstraintDef, parent: RelationDef, catalog: CatalogSnapshot
@@ -440,7 +445,9 @@ def _access(child: RelationDef, attnums: Sequence[int]) -> Access | None:
 
 
 def compiled(session: Session, child: RelationDef, constraint: ConstraintDef) -> ForeignKey:
-    """Return the compiled form of a constraint of the session's catalog, kept with that catalog; also as ``references_to`` gives it."""
+    """Return the compiled form of a constraint of the session's catalog, kept with that catalog; also as
+    ``references_to`` gives it.
+    """
     catalog = session.catalog
     kept: dict[Any, Any] = catalog.derived
     if constraint.foreign is None:
@@ -466,7 +473,9 @@ def outgoing(session: Session, relation: RelationDef) -> list[ForeignKey]:
 
 
 def incoming(session: Session, oid: int, *, above: bool = True) -> list[ForeignKey]:
-    """Return the foreign keys that refer to rows of a table, oldest first; not ``above``: not those to a table it is a partition of."""
+    """Return the foreign keys that refer to rows of a table, oldest first; not ``above``: not those to a
+    table it is a partition of.
+    """
     catalog = session.catalog
     found = catalog.foreign_keys_to(oid)
     relation = catalog.relation_by_oid(oid)

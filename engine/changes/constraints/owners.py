@@ -1,4 +1,5 @@
-"""What foreign keys ask of the owners of tables: PostgreSQL looks after a key by statements that run as whoever owns the table they are about.
+"""What foreign keys ask of the owners of tables: PostgreSQL looks after a key by statements that run as
+whoever owns the table they are about.
 
     a row refers to a key              SELECT 1 FROM parent ... FOR KEY SHARE      as the parent's owner
     a key goes: NO ACTION              the same: another row may have it now
@@ -6,9 +7,9 @@
                 CASCADE of a DELETE    DELETE FROM child ...
                 all else               UPDATE child SET ...
 
-So nobody else needs a right, and an owner has all of them but those that were taken away: who writes ``REVOKE DELETE ON child FROM owner``
-means that no rows go, be it by a foreign key. A table that is not reached (USAGE of its schema) is not read either. What was found is kept
-with today's catalog, so it costs a look-up.
+So nobody else needs a right, and an owner has all of them but those that were taken away: who writes ``REVOKE
+DELETE ON child FROM owner`` means that no rows go, be it by a foreign key. A table that is not reached (USAGE
+of its schema) is not read either. What was found is kept with today's catalog, so it costs a look-up.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def ask_parent(session: Session, key: ForeignKey) -> None:
 
 
 def ask_child(session: Session, key: ForeignKey) -> None:
-    """Ask the owner of the referencing table for what reading and locking it needs; of a partition its partitioned table's was asked. Raises SqlError 42501."""
+    """Ask the owner of the referencing table for what reading and locking it needs; of a partition its
+    partitioned table's was asked. Raises SqlError 42501.
+    """
     if key.constraint.parent:
         return
     try:
@@ -48,7 +51,9 @@ def ask_child(session: Session, key: ForeignKey) -> None:
 
 
 def ask_to_act(session: Session, key: ForeignKey, assigned: Sequence[int] | None) -> None:
-    """Ask the owner of the referencing table for what an action needs that sets the columns ``assigned``, None: deletes. Raises SqlError 42501."""
+    """Ask the owner of the referencing table for what an action needs that sets the columns ``assigned``,
+    None: deletes. Raises SqlError 42501.
+    """
     letter, written = ("d", ()) if assigned is None else ("w", assigned)
     _ask(session, key.child, key.constraint.attnums, letter, written)
 
@@ -56,7 +61,9 @@ def ask_to_act(session: Session, key: ForeignKey, assigned: Sequence[int] | None
 def _ask(
     session: Session, table: RelationDef, read: Collection[int], letter: str, written: Sequence[int]
 ) -> None:
-    """Raise SqlError 42501 unless a table's owner may reach it, read columns of it, and has ``letter`` on all of some, or on any."""
+    """Raise SqlError 42501 unless a table's owner may reach it, read columns of it, and has ``letter`` on all
+    of some, or on any.
+    """
     today = session.today
     kept: dict[Any, Any] = today.derived
     at = ("asked of owner", table.oid, tuple(read), letter, tuple(written))

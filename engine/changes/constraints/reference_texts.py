@@ -1,4 +1,6 @@
-"""The statements by which PostgreSQL looks after a foreign key, as CONTEXT shows them; here none of them is parsed or run as a text."""
+"""The statements by which PostgreSQL looks after a foreign key, as CONTEXT shows them; here none of them is
+parsed or run as a text.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@
                             ├─ c1 FOR VALUES FROM (0) TO (10)     rows with the old key: deleted here,
                             └─ c2 FOR VALUES FROM (10) TO (20)    inserted there
 
-The rows are found by the keys of the partitions, which have indexes; what they become is decided, and routed, as rows of the table that has the
-constraint. Its statement triggers fire, row triggers are the partitions' own.
+The rows are found by the keys of the partitions, which have indexes; what they become is decided, and routed,
+as rows of the table that has the constraint. Its statement triggers fire, row triggers are the partitions'
+own.
 """
 
 from __future__ import annotations
@@ -39,11 +40,13 @@ async def act_on_partitions(
     new_rows: NewRows,
     begin: Begin,
 ) -> list[Change]:
-    """Change the rows that refer to ``gone``; return the changes, in the order in which what follows them is to be done.
+    """Change the rows that refer to ``gone``; return the changes, in the order in which what follows them is
+    to be done.
 
-    ``key``: of the partitioned table; ``leaves``: the same constraint of its partitions that store rows. ``assigned``: the columns that
-    are set, None: rows are deleted. ``new_rows`` makes what rows of the partitioned table become; ``begin`` fires BEFORE STATEMENT, unless it has fired.
-    Raises what storing rows and triggers raise.
+    ``key``: of the partitioned table; ``leaves``: the same constraint of its partitions that store rows.
+    ``assigned``: the columns that are set, None: rows are deleted. ``new_rows`` makes what rows of the
+    partitioned table become; ``begin`` fires BEFORE STATEMENT, unless it has fired. Raises what storing rows
+    and triggers raise.
     """
     root = key.child
     made = Partitioned(session, Delete(table=root.oid, source=Select(columns=(), targets=())))

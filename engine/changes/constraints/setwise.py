@@ -6,8 +6,8 @@
 It takes the route that any query takes, so large tables are an anti-join of the engine that is best for it. For
 ADD and VALIDATE CONSTRAINT, and for bulk loads.
 
-VALIDATE locks nothing: a constraint that is NOT VALID holds for all rows written since it was added, so it is enough to look
-at the rows committed now, while others go on writing.
+VALIDATE locks nothing: a constraint that is NOT VALID holds for all rows written since it was added, so it is
+enough to look at the rows committed now, while others go on writing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ async def check_table(
 
 
 async def _is_empty(session: Session, table: RelationDef) -> bool:
-    """Tell whether a table has no rows, as when it has just been made: a look at it is less than a query that has to be planned."""
+    """Tell whether a table has no rows, as when it has just been made: a look at it is less than a query that
+    has to be planned.
+    """
     if not table.stored or session.system.row_estimate(table.oid):
         return False
     txn = session.block.ensure_txn()
@@ -61,7 +63,9 @@ async def _is_empty(session: Session, table: RelationDef) -> bool:
 
 
 async def check_bulk(session: Session, table: RelationDef) -> None:
-    """Check, or let wait, the foreign keys of a table into which rows were loaded in bulk. Raises 23503, and 42501 as ``ask_parent``."""
+    """Check, or let wait, the foreign keys of a table into which rows were loaded in bulk. Raises 23503, and
+    42501 as ``ask_parent``.
+    """
     await _check_each(session, table, table.foreign_keys)
 
 
@@ -80,7 +84,8 @@ async def check_one(session: Session, table: RelationDef, constraint: Constraint
 
 
 async def check_unreferenced(session: Session, table: RelationDef, constraint: ConstraintDef) -> None:
-    """Raise 23503 if a row of ``table`` refers to one of a partition that is about to leave the table that ``constraint`` refers to.
+    """Raise 23503 if a row of ``table`` refers to one of a partition that is about to leave the table that
+    ``constraint`` refers to.
 
     ``constraint``: as ``references_above`` gives it for the partition.
     """
@@ -94,7 +99,8 @@ async def check_unreferenced(session: Session, table: RelationDef, constraint: C
 
 
 def checked_whole(session: Session, table: RelationDef, changed: frozenset[int]) -> bool:
-    """Tell whether all that foreign keys ask of an UPDATE of the columns ``changed`` is what ``check_changed`` looks at: of those of the table itself, in which all rows hold.
+    """Tell whether all that foreign keys ask of an UPDATE of the columns ``changed`` is what
+    ``check_changed`` looks at: of those of the table itself, in which all rows hold.
 
     None may refer to a column that changes, and rows that were there before a key that is NOT VALID need not have it.
     """
@@ -112,9 +118,11 @@ async def check_changed(session: Session, table: RelationDef, changed: frozenset
 
 
 def released_whole(session: Session, table: RelationDef) -> bool:
-    """Tell whether all that foreign keys ask of a DELETE is what ``check_released`` looks at: that no row refers to one that is gone.
+    """Tell whether all that foreign keys ask of a DELETE is what ``check_released`` looks at: that no row
+    refers to one that is gone.
 
-    None may have an action, or wait for the commit, and rows that were there before a key that is NOT VALID need not have it.
+    None may have an action, or wait for the commit, and rows that were there before a key that is NOT VALID
+    need not have it.
     """
     return not table.partition_of and all(
         constraint.foreign is not None
@@ -126,7 +134,9 @@ def released_whole(session: Session, table: RelationDef) -> bool:
 
 
 async def check_released(session: Session, table: RelationDef) -> None:
-    """Raise 23503 if a row refers to one of ``table`` that is gone, the lowest key if there are several; 42501 as ``check_referenced``."""
+    """Raise 23503 if a row refers to one of ``table`` that is gone, the lowest key if there are several;
+    42501 as ``check_referenced``.
+    """
     for child, constraint in () if _keys_off(session, table) else references_to(session.catalog, table):
         await release_one(session, compiled(session, child, constraint))
 

@@ -4,9 +4,10 @@
       proposed (7, [3,9)) ──> keys that room 7 has, read at its first row ──> [5,6): the row is left out
       proposed (7, [9,12)) ──────────────────────────────────────────────> none: inserted, its key is added
 
-The statement holds the table as every writer of one with such a constraint does (``engine.changes.constraints.exclusion``), so what has been
-read stays as it is, but for the statement's own rows and what its BEFORE ROW triggers do: where there are any, all is read anew
-for each row. Who arbitrates is never deferrable (55000), so rows that are there do not conflict with each other.
+The statement holds the table as every writer of one with such a constraint does
+(``engine.changes.constraints.exclusion``), so what has been read stays as it is, but for the statement's own
+rows and what its BEFORE ROW triggers do: where there are any, all is read anew for each row. Who arbitrates
+is never deferrable (55000), so rows that are there do not conflict with each other.
 """
 
 from __future__ import annotations

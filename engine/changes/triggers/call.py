@@ -5,8 +5,8 @@
               UPDATE log ...     statement 6: sees what 5 has staged so far
        <── row, or none          statement 5 goes on, and sees none of it
 
-PostgreSQL's own trigger functions are here (``suppress_redundant_updates_trigger``, manual 9.28) or called from here, as is that of the
-extension lo.
+PostgreSQL's own trigger functions are here (``suppress_redundant_updates_trigger``, manual 9.28) or called
+from here, as is that of the extension lo.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ MAX_DEPTH: Final = 100
 async def call(trigger: TriggerDef, event: TriggerEvent) -> Row | None:
     """Run a trigger's function; return the row to go on with, of ``event.table.live``, None to leave the row out.
 
-    Raises SqlError 54001 where triggers fire each other too deep, 39P01 from PostgreSQL's own functions, and what the function raises.
+    Raises SqlError 54001 where triggers fire each other too deep, 39P01 from PostgreSQL's own functions, and
+    what the function raises.
     """
     session = event.session
     in_use = session.timing.in_use
@@ -68,7 +69,9 @@ async def _run(trigger: TriggerDef, event: TriggerEvent) -> Row | None:
 
 
 def _suppress_redundant_updates(event: TriggerEvent) -> Row | None:
-    """Return None for an update that changes nothing. Generated columns are not looked at: they follow from the others."""
+    """Return None for an update that changes nothing. Generated columns are not looked at: they follow from
+    the others.
+    """
     for wrong, rule in (
         (event.op != "UPDATE", "called on update"),
         (event.when != "BEFORE", "called before update"),

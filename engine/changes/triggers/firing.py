@@ -8,7 +8,8 @@
     AFTER STATEMENT                                                ┘ (``engine.changes.constraints.effects``)
 
 Row triggers of a view are INSTEAD OF: they are called as BEFORE ROW ones, and nothing is stored behind them.
-What is compiled is kept with the catalog. A row is here as it is stored, indexed by ``attnum - 1``; functions get ``table.live``.
+What is compiled is kept with the catalog. A row is here as it is stored, indexed by ``attnum - 1``; functions
+get ``table.live``.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ Operation = Literal["INSERT", "UPDATE", "DELETE", "TRUNCATE"]
 
 _LETTERS: Final[dict[str, str]] = {"INSERT": "i", "UPDATE": "u", "DELETE": "d", "TRUNCATE": "t"}
 _CONSTRAINTS: Final = "RI_ConstraintTrigger"
-"""What PostgreSQL's triggers of foreign keys are called: triggers whose names come before it fire before foreign keys are looked at."""
+"""What PostgreSQL's triggers of foreign keys are called: triggers whose names come before it fire before
+foreign keys are looked at."""
 
 
 ROWS_A_TURN: Final = 50
@@ -57,7 +59,9 @@ Held: TypeAlias = Mapping[int, bytearray]
 
 
 class Compiled(NamedTuple):
-    """A trigger that is on, with its condition over the old row and the new one side by side, and the constraint that it is."""
+    """A trigger that is on, with its condition over the old row and the new one side by side, and the
+    constraint that it is.
+    """
 
     trigger: TriggerDef
     when: RowFunction | None
@@ -65,7 +69,9 @@ class Compiled(NamedTuple):
 
 
 class Transitions:
-    """The rows that a statement changes in one way in one table, as REFERENCING names them: values of ``table.live``."""
+    """The rows that a statement changes in one way in one table, as REFERENCING names them: values of
+    ``table.live``.
+    """
 
     __slots__ = ("_live", "_others", "new", "old")
 
@@ -129,14 +135,18 @@ class Firing:
         self.generated = [column.attnum - 1 for column in relation.generated]
 
     def rows_only(self) -> Firing | None:
-        """Return its row triggers alone, None for none: what fires in a partition when the statement names its parent."""
+        """Return its row triggers alone, None for none: what fires in a partition when the statement names
+        its parent.
+        """
         made = copy(self)
         made._before, made._after = [], []
         made.transitions = False
         return made if made.before_row or made.after_row else None
 
     def statements_only(self) -> Firing | None:
-        """Return its statement triggers alone, None for none: row triggers of a partitioned table fire in its partitions."""
+        """Return its statement triggers alone, None for none: row triggers of a partitioned table fire in its
+        partitions.
+        """
         made = copy(self)
         made.before_row, made.after_row = [], []
         return made if made.around else None
@@ -173,10 +183,11 @@ class Firing:
     async def before(
         self, session: Session, old: Row | None, new: Row | None, *, computed: bool = False
     ) -> Row | None:
-        """Fire BEFORE ROW, or INSTEAD OF; return the row as it goes on (of a DELETE: the old one), None where a function leaves it out.
+        """Fire BEFORE ROW, or INSTEAD OF; return the row as it goes on (of a DELETE: the old one), None where
+        a function leaves it out.
 
-        Generated columns of the new row are NULL to functions, for they are computed afterwards; but not where they are ``computed``, as those
-        of a row are that an UPDATE moves to another partition.
+        Generated columns of the new row are NULL to functions, for they are computed afterwards; but not
+        where they are ``computed``, as those of a row are that an UPDATE moves to another partition.
         """
         if new is not None and self.generated and not computed:
             cells = list(new)
@@ -221,7 +232,8 @@ class Firing:
     ) -> None:
         """Fire AFTER ROW for rows of one change; ``early``: those that come before foreign keys, else the others.
 
-        ``tables``: what of the statement REFERENCING names; there for triggers that have it. ``held``: what ``holding`` returned.
+        ``tables``: what of the statement REFERENCING names; there for triggers that have it. ``held``: what
+        ``holding`` returned.
         """
         firing = [
             (one, held.get(one.trigger.oid))
@@ -329,8 +341,8 @@ def firing_of(
 ) -> Firing | None:
     """Return what fires when rows of a table change, None where nothing does.
 
-    ``changed``: the attnums that an UPDATE assigns, and those that are generated from them. Raises SqlError 42501 for a function in
-    a condition that the role may not call.
+    ``changed``: the attnums that an UPDATE assigns, and those that are generated from them. Raises SqlError
+    42501 for a function in a condition that the role may not call.
     """
     if not relation.triggers:
         return None
@@ -373,7 +385,9 @@ def compiled(session: Session, relation: RelationDef) -> Sequence[Compiled]:
 
 
 class _Failing:
-    """A condition that cannot be bound any more: what is wrong is told where it is asked, by the events that it stands for."""
+    """A condition that cannot be bound any more: what is wrong is told where it is asked, by the events that
+    it stands for.
+    """
 
     may_suspend = False
     grows = False

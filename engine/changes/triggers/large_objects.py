@@ -1,4 +1,5 @@
-"""The trigger function of the extension lo (manual F.21): a large object goes when the row that refers to it does, or refers to another.
+"""The trigger function of the extension lo (manual F.21): a large object goes when the row that refers to it
+does, or refers to another.
 
 CREATE TRIGGER … BEFORE UPDATE OR DELETE ON image FOR EACH ROW EXECUTE FUNCTION lo_manage(raster)
 """

@@ -2,9 +2,10 @@
 
     row ──> BEFORE ROW ──> generated columns, NOT NULL, CHECK, views ──> staged, keys checked ──> the next row
 
-So a function finds the rows before its own as the statement has left them. All of it is one statement of the transaction: what a function
-changes by statements of its own comes later, and must not be the row it was called for (27000, as in PostgreSQL). Of a view nothing is
-stored: what its INSTEAD OF triggers let through counts as done.
+So a function finds the rows before its own as the statement has left them. All of it is one statement of the
+transaction: what a function changes by statements of its own comes later, and must not be the row it was
+called for (27000, as in PostgreSQL). Of a view nothing is stored: what its INSTEAD OF triggers let through
+counts as done.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ NO_ROW: Final = RowId(0)
 
 
 class Changed(NamedTuple):
-    """A row that an UPDATE or a DELETE has changed: its place among those given, what it was and is (of a DELETE: was)."""
+    """A row that an UPDATE or a DELETE has changed: its place among those given, what it was and is (of a
+    DELETE: was).
+    """
 
     at: int
     old: Row
@@ -51,7 +54,9 @@ async def insert_each(
     env: Env,
     checks: RowChecks | None = None,
 ) -> list[tuple[RowId, Row]]:
-    """Insert rows that triggers let through; return them as they are stored. Raises what functions and storing raise."""
+    """Insert rows that triggers let through; return them as they are stored. Raises what functions and
+    storing raise.
+    """
     stored: list[tuple[RowId, Row]] = []
     for count, row in enumerate(rows, 1):
         await take_turns(count)
@@ -78,7 +83,9 @@ async def update_each(
     verb: str = "updated",
     checks: RowChecks | None = None,
 ) -> list[Changed]:
-    """Update rows (row id, old, new) as far as triggers let them through. Raises SqlError 27000, and what functions and storing raise."""
+    """Update rows (row id, old, new) as far as triggers let them through. Raises SqlError 27000, and what
+    functions and storing raise.
+    """
     changed: list[Changed] = []
     for at, (row_id, old, new) in enumerate(rows):
         await take_turns(at)
@@ -106,7 +113,9 @@ async def delete_each(
     rows: Iterable[tuple[RowId, Row]],
     verb: str = "deleted",
 ) -> list[Changed]:
-    """Delete rows (row id, old) as far as triggers let them through. Raises SqlError 27000, and what functions raise."""
+    """Delete rows (row id, old) as far as triggers let them through. Raises SqlError 27000, and what
+    functions raise.
+    """
     changed: list[Changed] = []
     for at, (row_id, old) in enumerate(rows):
         await take_turns(at)
@@ -135,7 +144,9 @@ async def made_before(
     env: Env,
     checks: RowChecks | None = None,
 ) -> Row | None:
-    """Return a new row as it is to be stored, None where a trigger leaves it out. Raises what functions and constraints raise."""
+    """Return a new row as it is to be stored, None where a trigger leaves it out. Raises what functions and
+    constraints raise.
+    """
     if old is None:
         row = await before_insert(session, firing, shape, new, env)
     else:
@@ -152,10 +163,11 @@ async def made_before(
 async def before_insert(
     session: Session, firing: Firing, shape: TableShape, new: Row, env: Env, *, moved: bool = False
 ) -> Row | None:
-    """Fire BEFORE ROW for a new row; return it as it goes on, None where a trigger leaves it out. ``moved``: from another partition.
+    """Fire BEFORE ROW for a new row; return it as it goes on, None where a trigger leaves it out. ``moved``:
+    from another partition.
 
-    A trigger that a partition has of its partitioned table must not give a row a key of another partition: 0A000. One of its own
-    may, and the next may take it back: the bound is asked when the row is stored.
+    A trigger that a partition has of its partitioned table must not give a row a key of another partition:
+    0A000. One of its own may, and the next may take it back: the bound is asked when the row is stored.
     """
     table = shape.relation
     if moved:

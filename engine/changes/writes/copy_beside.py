@@ -1,10 +1,12 @@
 """COPY FROM past the bulk bound, read by a process beside the server (``engine.changes.bulk.worker_pool``).
 
     client ──chunks──> Tape ──> first rows, on the loop
-                        └── the same from the beginning, and all that follows ──> process ──parts by reference──> transaction
+                        └── the same from the beginning, and all that follows ──> process ──parts by
+                        reference──> transaction
 
-The process reads all rows, also those that were read to learn that the load is large: so lines, errors and what is left out
-are counted in one place. What only a session can tell (``engine.changes.bulk.portable``) stays in the server.
+The process reads all rows, also those that were read to learn that the load is large: so lines, errors and
+what is left out are counted in one place. What only a session can tell (``engine.changes.bulk.portable``)
+stays in the server.
 """
 
 from __future__ import annotations

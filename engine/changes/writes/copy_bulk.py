@@ -1,13 +1,15 @@
 r"""COPY FROM, a large load: the client's bytes -> Arrow batches, by column in threads, in bounded memory.
 
     chunks ──> blocks of whole rows ──thread──> plain pieces: Arrow columns (``pgwire.codecs.copy.columns``)
-                                          └───> other pieces, back to the loop: row by row (``engine.changes.writes.copy_rows``)
+                                          └───> other pieces, back to the loop: row by row
+                                          (``engine.changes.writes.copy_rows``)
 
 Blocks are read ahead of their turn, but believed in turn: a plain piece counts only if the row decoder, which has
 seen everything before it, stands between two rows. So quotes over block ends, ``\\.`` and errors are always the
 decoder's business, and line numbers go on as if it had read every line itself.
 
-The event loop is held for some tenths of a millisecond at a time (a slice of SLICE_BYTES, row by row), whatever the data.
+The event loop is held for some tenths of a millisecond at a time (a slice of SLICE_BYTES, row by row),
+whatever the data.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ PATIENCE: Final = 8  # blocks without any plain piece after which blocks are not
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Whole rows: as read by column, or (``columns`` None) as bytes. ``excluded``: those that WHERE has left out of ``rows``."""
+    """Whole rows: as read by column, or (``columns`` None) as bytes. ``excluded``: those that WHERE has left
+    out of ``rows``.
+    """
 
     data: bytes
     lines: int = 0
@@ -110,7 +114,8 @@ class BulkLoad:
         self._by_column = ColumnLoader(loader, self._columns, decoder) if serves(loader, decoder) else None
 
     async def first_rows(self, limit: int, most_bytes: int) -> list[Row]:
-        """Return table rows: all of them if there are at most ``limit`` in ``most_bytes`` of data, else some; ``ended`` tells.
+        """Return table rows: all of them if there are at most ``limit`` in ``most_bytes`` of data, else some;
+        ``ended`` tells.
 
         Raises SqlError 53200 where they are more than the statement may have.
         """

@@ -3,9 +3,10 @@
     columns ──those that expressions name──> tuples ──compiled loops──> which rows stay ──take──> columns
                                                             └── a row breaks a CHECK, or an error: the careful path
 
-The expressions are compiled by ``planner.evaluate``, as for single rows, and see the values that a stored row has: what is
-decided is what the row executor decides. Only what needs no session is done here (``engine.changes.bulk.portable``), so that it may
-run in any thread; the careful path (``engine.changes.writes.copy_rows``) names the first bad row.
+The expressions are compiled by ``planner.evaluate``, as for single rows, and see the values that a stored row
+has: what is decided is what the row executor decides. Only what needs no session is done here
+(``engine.changes.bulk.portable``), so that it may run in any thread; the careful path
+(``engine.changes.writes.copy_rows``) names the first bad row.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """COPY FROM, row by row: decoded fields -> values -> defaults, WHERE, NOT NULL, CHECK -> table rows.
 
-This is the careful path: it serves small loads, and of large ones what ``engine.changes.writes.copy_bulk`` cannot read by column.
-It goes by column as long as all is well. Where something is not, the rows are gone through one by one, so that the error
-is that of the first bad row, and carries PostgreSQL's CONTEXT with the line, the column and the text.
+This is the careful path: it serves small loads, and of large ones what ``engine.changes.writes.copy_bulk``
+cannot read by column. It goes by column as long as all is well. Where something is not, the rows are gone
+through one by one, so that the error is that of the first bad row, and carries PostgreSQL's CONTEXT with the
+line, the column and the text.
 
 With ON_ERROR ignore (manual of PostgreSQL 17 and 18), rows with a field that does not read are left out and counted;
 what breaks the form of the file or a constraint still ends the load.
@@ -53,7 +54,8 @@ if TYPE_CHECKING:
 class LoadSpec:
     """What the rows of one COPY FROM are made of. ``attnums``: the columns read, in the order of the file.
 
-    ``reads_domains``: composite types among these have attributes of domains, whose demands are looked at as they are read.
+    ``reads_domains``: composite types among these have attributes of domains, whose demands are looked at as
+    they are read.
     """
 
     relation: RelationDef
@@ -107,7 +109,9 @@ class LoadSpec:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A row that ON_ERROR ignore left out: where it stood, and the field (None: NULL) that did not read, cut as errors show it."""
+    """A row that ON_ERROR ignore left out: where it stood, and the field (None: NULL) that did not read, cut
+    as errors show it.
+    """
 
     line: int
     column: str
@@ -209,7 +213,8 @@ class RowLoader:
         if spec.where is not None:
             self.where = compile_predicate([spec.where], table_layout(relation))
         self.by_row = self.where is not None or self.shape.by_row or bool(spec.demands) or spec.reads_domains
-        """Whether there are expressions over the columns of a row, or over its values: WHERE, generated columns, CHECK."""
+        """Whether there are expressions over the columns of a row, or over its values: WHERE, generated
+        columns, CHECK."""
         self._ignores = spec.options.on_error == "ignore"
         self.finishes = True
         """Set to False, rows are returned without their generated columns, and unchecked."""

@@ -2,10 +2,9 @@
 
     source query ──rows──> defaults, NOT NULL, CHECK ──> txn.insert/update/delete ──> RETURNING
 
-A statement reads all its input before its first write, so it never sees its own changes; users' volatile functions that it
-calls do (``in_turn``). The
-compiled parts (defaults, checks, RETURNING) live in the Plan; per row there are only calls of compiled code.
-Row tuples are indexed by ``attnum - 1``.
+A statement reads all its input before its first write, so it never sees its own changes; users' volatile
+functions that it calls do (``in_turn``). The compiled parts (defaults, checks, RETURNING) live in the Plan;
+per row there are only calls of compiled code. Row tuples are indexed by ``attnum - 1``.
 """
 
 from __future__ import annotations
@@ -64,7 +63,9 @@ T = TypeVar("T")
 
 
 def target_of(session: Session, oid: int) -> RelationDef:
-    """Return the table that a plan writes. Raises Replan where it was dropped since, before the statement has written anything."""
+    """Return the table that a plan writes. Raises Replan where it was dropped since, before the statement has
+    written anything.
+    """
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
         raise Replan
@@ -80,7 +81,9 @@ def leaf_of(session: Session, oid: int) -> RelationDef:
 
 
 def made_openly(session: Session, plan: Plan, make: Callable[[], T]) -> T:
-    """Return what a statement's writes are compiled to; others run in between. Raises Replan where the plan does not fit, by then."""
+    """Return what a statement's writes are compiled to; others run in between. Raises Replan where the plan
+    does not fit, by then.
+    """
     session.view.insist(plan)
     made = openly(make)
     session.view.insist(plan)
@@ -180,7 +183,8 @@ class InsertPlan:
             changed, self.updating = changed_by(session, relation, [attnum for attnum, _ in assigned])
             self.reach.add(session, relation, "update", changed)
         self.effects = bool(self.reach or self.firing or self.updating) or relation.checks_late
-        # Rows only have to be made and stored: nothing is to be done with them afterwards, nor with others in their place.
+        # Rows only have to be made and stored: nothing is to be done with them afterwards, nor with others in
+        # their place.
         updates = self.conflict is not None and self.conflict.action != "nothing"
         asked = bool(self.checks) or self.checks.views
         self.plain = not (self.effects or updates or asked or statement.returning)
@@ -253,7 +257,9 @@ class ConflictPlan:
     def __init__(
         self, session: Session, relation: RelationDef, clause: OnConflict, parent: RelationDef | None
     ) -> None:
-        """Compile assignments and WHERE over the two rows side by side; ``parent``: whose rows they are as whole rows."""
+        """Compile assignments and WHERE over the two rows side by side; ``parent``: whose rows they are as
+        whole rows.
+        """
         self.action = clause.action
         width = len(relation.columns)
         layout = table_layout(relation, parent)
@@ -462,10 +468,11 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
 async def insert_on_conflict(
     session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env, before: RowIds | None = None
 ) -> list[tuple[Operation, RowId, Row | None, Row]]:
-    """Insert row by row: each looks for a live row that holds one of its arbiter keys, or that an arbitrating constraint excludes it by.
+    """Insert row by row: each looks for a live row that holds one of its arbiter keys, or that an arbitrating
+    constraint excludes it by.
 
-    ``before``: what the statement has inserted or updated so far, to which these rows come. Returns what was done, with the row's id, what it was (of
-    an UPDATE) and is.
+    ``before``: what the statement has inserted or updated so far, to which these rows come. Returns what was
+    done, with the row's id, what it was (of an UPDATE) and is.
     """
     if insert.conflict is None:
         raise AssertionError("an INSERT has no ON CONFLICT")

@@ -2,8 +2,9 @@
 
     UPDATE t SET v = total()        row 1: total() ──> change     row 2: total() sees row 1 changed ──> change   ...
 
-That is so of users' VOLATILE functions; STABLE ones, and the statement's own sub-selects, see what was there before it began. The source's
-rows are found first, all of them (``Select.in_turn``); what is computed for a row is computed when the one before it has been changed.
+That is so of users' VOLATILE functions; STABLE ones, and the statement's own sub-selects, see what was there
+before it began. The source's rows are found first, all of them (``Select.in_turn``); what is computed for a
+row is computed when the one before it has been changed.
 """
 
 from __future__ import annotations

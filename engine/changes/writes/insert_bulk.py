@@ -1,15 +1,17 @@
-"""INSERT ... SELECT, UPDATE and CREATE TABLE AS of many rows: an executor's Arrow batches become parts without passing through tuples.
+"""INSERT ... SELECT, UPDATE and CREATE TABLE AS of many rows: an executor's Arrow batches become parts
+without passing through tuples.
 
     source stream ──> gathered up to a bound ──> few rows: tuples, intents (``engine.changes.writes.dml``)
                                              └─> more: batches renamed to the table's columns ──> txn.bulk_insert
-                                                       └─ through values, a slice of rows at a time: defaults, CHECK, computed columns
+                                                       └─ through values, a slice of rows at a time: defaults,
+                                                       CHECK, computed columns
 
-Only statements whose rows are not looked at once more when they are stored come here: no ON CONFLICT, RETURNING or trigger. A batch whose
-columns are not in the table's physical form (numerics of another scale, arrays) goes through values, and so does all of a table whose rows are
-computed or checked one by one.
+Only statements whose rows are not looked at once more when they are stored come here: no ON CONFLICT,
+RETURNING or trigger. A batch whose columns are not in the table's physical form (numerics of another scale,
+arrays) goes through values, and so does all of a table whose rows are computed or checked one by one.
 
-A row that is refused ends the load behind those before it: one of these may break a key, and then that is what is told, as in PostgreSQL
-(``raise_refused``).
+A row that is refused ends the load behind those before it: one of these may break a key, and then that is
+what is told, as in PostgreSQL (``raise_refused``).
 """
 
 from __future__ import annotations
@@ -54,8 +56,8 @@ class BulkSource:
     ) -> None:
         """Read ``stream``, whose columns go to ``attnums`` of ``relation`` (0: nowhere).
 
-        ``complete`` makes checked table rows of source rows; it raises 23502 for those with a NULL too many. ``by_row``: it has more to do than
-        to look for these, so that all rows are brought to it.
+        ``complete`` makes checked table rows of source rows; it raises 23502 for those with a NULL too many.
+        ``by_row``: it has more to do than to look for these, so that all rows are brought to it.
         """
         self._session = session
         self._complete = complete
@@ -80,7 +82,9 @@ class BulkSource:
         return bool(insert.defaults or insert.shape.checks or insert.shape.demands)
 
     async def few(self, limit: int) -> list[Row] | None:
-        """Return the source's rows if there are at most ``limit``, of ``FEW_BYTES`` together; else None, and ``batches`` has them."""
+        """Return the source's rows if there are at most ``limit``, of ``FEW_BYTES`` together; else None, and
+        ``batches`` has them.
+        """
         pause()  # of very many columns it takes long to be made
         count = size = 0
         async for batch in self._batches:
@@ -102,7 +106,9 @@ class BulkSource:
                 return
 
     def raise_refused(self) -> None:
-        """Raise the error of the row that has ended the load, if any: DataError 22*, 23502, 23514. Those before it have been stored."""
+        """Raise the error of the row that has ended the load, if any: DataError 22*, 23502, 23514. Those
+        before it have been stored.
+        """
         refused, self._refused = self._refused, None
         if refused is not None:
             raise refused
@@ -126,7 +132,9 @@ class BulkSource:
         return list(self._session.db.arrow_rows(batch.arrow, self._stream.columns))
 
     def table_batches(self, batch: RowBatch) -> list[Any]:
-        """Return a batch as Arrow batches of the table's columns, in order; those before the row that is refused, where one is."""
+        """Return a batch as Arrow batches of the table's columns, in order; those before the row that is
+        refused, where one is.
+        """
         if batch.arrow is not None:
             same = self._same_form(batch.arrow)
             if same is not None:
@@ -175,7 +183,9 @@ class BulkSource:
             return found
 
     def _same_form(self, batch: Any) -> Any:
-        """Return the batch as the table's, or None where a column has another form, or is computed, or a NULL too many."""
+        """Return the batch as the table's, or None where a column has another form, or is computed, or a NULL
+        too many.
+        """
         if self._computes:
             return None
         arrays = []

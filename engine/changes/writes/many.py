@@ -3,10 +3,12 @@
     source ──500 rows──> triggers, checks ──> staged ──16 MB──> parts (``engine.changes.writes.spilling``)
                                         ├──> RETURNING ────────┐
                                         └──> old and new rows ─┴──> files (``engine.changes.writes.spooled``)
-    at the end: keys that change, foreign keys, AFTER triggers, transition tables; then RETURNING's rows go to the client
+    at the end: keys that change, foreign keys, AFTER triggers, transition tables; then RETURNING's rows go to
+    the client
 
-Few rows, and those that nobody looks at (``engine.changes.bulk.changes``, ``engine.changes.writes.insert_bulk``), never come here. A statement reads what was there before it,
-so what it has staged of earlier pieces its source does not find; functions of triggers do, as in PostgreSQL.
+Few rows, and those that nobody looks at (``engine.changes.bulk.changes``,
+``engine.changes.writes.insert_bulk``), never come here. A statement reads what was there before it, so what
+it has staged of earlier pieces its source does not find; functions of triggers do, as in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -184,7 +186,9 @@ async def _change_some(
 
 
 async def _checked(session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env) -> list[Row]:
-    """Return rows as they are stored. The first one that has an error decides which it is: those before it are stored, as they may break a key."""
+    """Return rows as they are stored. The first one that has an error decides which it is: those before it
+    are stored, as they may break a key.
+    """
     checks, shape = insert.checks, insert.shape
     try:
         if checks:
@@ -204,7 +208,8 @@ async def _checked(session: Session, insert: InsertPlan, rows: Sequence[Row], en
 
 
 class KeysAtTheEnd:
-    """Unique keys that a statement changes in pieces are looked at once all rows have changed: ``SET k = k + 1`` works where the final state is unique.
+    """Unique keys that a statement changes in pieces are looked at once all rows have changed: ``SET k = k +
+    1`` works where the final state is unique.
 
     Those of constraints that wait for the commit do so anyway. Nothing else runs in the transaction meanwhile.
     """

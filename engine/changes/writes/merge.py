@@ -5,8 +5,9 @@
                                                                └─> INSERT   new row
 
 As every statement it sees nothing of its own changes, and these are staged as one: first what goes, then what
-changes, then what comes, so that a key may pass from a row that is deleted to one that is inserted (of many rows a piece at a time, and unique keys
-are looked at behind the last). Where triggers look at rows before they are stored, each is staged as it comes.
+changes, then what comes, so that a key may pass from a row that is deleted to one that is inserted (of many
+rows a piece at a time, and unique keys are looked at behind the last). Where triggers look at rows before
+they are stored, each is staged as it comes.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Action(NamedTuple):
 
 VERB: Final = "updated or deleted"  # in messages
 OPERATIONS: Final[dict[str, Operation]] = {"delete": "DELETE", "update": "UPDATE", "insert": "INSERT"}
-"""The kinds of action, in the order in which their AFTER STATEMENT triggers fire; BEFORE STATEMENT ones fire in the opposite one."""
+"""The kinds of action, in the order in which their AFTER STATEMENT triggers fire; BEFORE STATEMENT ones fire
+in the opposite one."""
 
 
 class MergeActions:

@@ -31,7 +31,8 @@ _NONE: Final = Command("INSERT 0 0")  # ON CONFLICT DO NOTHING
 
 
 def begin_alone(session: Session, plan: Plan, shard: ShardId) -> Transaction | None:
-    """Begin the transaction of a statement that changes one table and reads no other, and lock that; None: the general way has to.
+    """Begin the transaction of a statement that changes one table and reads no other, and lock that; None:
+    the general way has to.
 
     Nothing has begun where None is returned.
     """
@@ -58,7 +59,9 @@ def begin_alone(session: Session, plan: Plan, shard: ShardId) -> Transaction | N
 def insert_alone(
     session: Session, plan: Plan, params: tuple[Any, ...]
 ) -> Command | Awaitable[Command] | None:
-    """Run an INSERT outside a transaction, which begins (``Plan.at_once``); None: the dispatch has to (``begin_alone``)."""
+    """Run an INSERT outside a transaction, which begins (``Plan.at_once``); None: the dispatch has to
+    (``begin_alone``).
+    """
     insert: InsertPlan | None = plan.dml
     if insert is None or insert.row is None or not insert.plain:
         return None

@@ -2,8 +2,9 @@
 
     INSERT   rows of the parent ──key──> partition ──> a row of it, as the partition's own INSERT stores it
 
-Row triggers, CHECKs, keys and foreign keys are the partitions'; statement triggers and RETURNING are the parent's. The parent is locked
-by intention, and so are the partitions that rows come to; those that are read were locked by the plan.
+Row triggers, CHECKs, keys and foreign keys are the partitions'; statement triggers and RETURNING are the
+parent's. The parent is locked by intention, and so are the partitions that rows come to; those that are read
+were locked by the plan.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ class Part:
         parent: RelationDef,
         shown: Shown,
     ) -> None:
-        """Rows are routed to it, so its bound need not be asked; errors may show of them what they may show of the parent's."""
+        """Rows are routed to it, so its bound need not be asked; errors may show of them what they may show
+        of the parent's.
+        """
         if leaf.server:
             raise no_reader(session.catalog, leaf)
         self.leaf = leaf
@@ -87,7 +90,9 @@ class Part:
         self._changes: frozenset[int] | None = None
 
     def changes(self, session: Session, parent: RelationDef, assigned: Iterable[int]) -> frozenset[int]:
-        """Return its columns that the statement changes where it assigns columns of ``parent``; always the same ones."""
+        """Return its columns that the statement changes where it assigns columns of ``parent``; always the
+        same ones.
+        """
         if self._changes is None:
             attnums = column_map(parent, self.leaf)
             self._changes = updated_columns(session, self.leaf, [attnums[a] for a in assigned])
@@ -206,7 +211,9 @@ class Partitioned:
     async def returned(
         self, stored: Sequence[tuple[RelationDef, RowId, Row, Row]], env: Env
     ) -> list[Row] | None:
-        """Return what RETURNING makes of rows (table, id, row of the table, extras), in their order; None without it."""
+        """Return what RETURNING makes of rows (table, id, row of the table, extras), in their order; None
+        without it.
+        """
         if self.returning is None:
             return None
         rows: list[Row] = []
@@ -233,13 +240,16 @@ def routed(session: Session, plan: Plan, statement: Insert | Update | Delete | M
 class Noted:
     """The changes of a statement, by partition, for what follows them.
 
-    Rows for which triggers fire stay in the order in which they were changed, as a change for each run of one kind in one partition.
+    Rows for which triggers fire stay in the order in which they were changed, as a change for each run of one
+    kind in one partition.
     """
 
     def __init__(
         self, made: Partitioned, firings: Sequence[Firing | None], many: Session | None = None
     ) -> None:
-        """``firings``: the statement triggers, of each kind of change that the statement may make. ``many``: of whom, where there are many rows."""
+        """``firings``: the statement triggers, of each kind of change that the statement may make. ``many``:
+        of whom, where there are many rows.
+        """
         self._made = made
         self._many = many
         self._touched: dict[int, RowIds] = {}
@@ -255,7 +265,9 @@ class Noted:
         return self._touched.setdefault(oid, RowIds())
 
     def moved(self, old: Row, new: Row | None) -> None:
-        """Note a row of the parent that has left its partition; ``new`` None: triggers of the other one did not let it in."""
+        """Note a row of the parent that has left its partition; ``new`` None: triggers of the other one did
+        not let it in.
+        """
         self._moved.append((old, new))
 
     def add(
@@ -267,7 +279,9 @@ class Noted:
         new: Row | None,
         by: Operation | None = None,
     ) -> None:
-        """Note a row that was changed. ``by``: what its statement does, where that is not ``op``: an UPDATE also deletes and inserts."""
+        """Note a row that was changed. ``by``: what its statement does, where that is not ``op``: an UPDATE
+        also deletes and inserts.
+        """
         by = by or op
         key = (part.leaf.oid, op, by)
         change = self._latest.get(key)
@@ -330,7 +344,9 @@ def statement_firing(
 
 
 async def insert_routed(session: Session, plan: Plan, statement: Insert, params: tuple[Any, ...]) -> Outcome:
-    """Run an INSERT into a partitioned table. Raises SqlError 23514 for a row without a partition, and as ``run_insert``."""
+    """Run an INSERT into a partitioned table. Raises SqlError 23514 for a row without a partition, and as
+    ``run_insert``.
+    """
     made = routed(session, plan, statement)
     base = made.base
     if base is None:
@@ -382,7 +398,9 @@ async def _insert_pieces(
     env: Env,
     firings: Sequence[Firing | None],
 ) -> Outcome:
-    """Insert many rows, an eighth of the statement's share at a time: so many are written as parts where nobody looks at them."""
+    """Insert many rows, an eighth of the statement's share at a time: so many are written as parts where
+    nobody looks at them.
+    """
     noted = Noted(made, firings, session)
     returned = None if made.returning is None else SpooledRows.of(session, RETURNED)
     spilling = Spilling(session)
@@ -424,7 +442,9 @@ async def copy_routed(
     firing: Firing | None,
     places: tuple[Sequence[int], Sequence[str | None]],
 ) -> int:
-    """Store the rows of a COPY of columns, as they are read; return how many. ``places``: line and text of each, for errors."""
+    """Store the rows of a COPY of columns, as they are read; return how many. ``places``: line and text of
+    each, for errors.
+    """
     made = Partitioned(session, Insert(table=parent.oid, attnums=(), source=None))
     made.shown = made.shown.given(attnums)
     made.places = places
@@ -440,7 +460,9 @@ async def copy_routed(
 
 
 async def _raise_first(made: Partitioned, placed: Mapping[int, Sequence[tuple[int, Row]]], env: Env) -> None:
-    """Raise the error of the first row that may not be stored, with its place; partition by partition another one may have come first."""
+    """Raise the error of the first row that may not be stored, with its place; partition by partition another
+    one may have come first.
+    """
     order = _in_order(placed, 1 + max(some[-1][0] for some in placed.values()))
     for count, (number, oid, row) in enumerate(order, 1):
         await take_turns(count)
@@ -465,7 +487,9 @@ async def store(
     env: Env,
     noted: Noted,
 ) -> tuple[list[tuple[RelationDef, RowId, Row, Row]], int]:
-    """Insert rows of the parent into their partitions; return them as they are stored, and how many count. ``noted``: what follows them."""
+    """Insert rows of the parent into their partitions; return them as they are stored, and how many count.
+    ``noted``: what follows them.
+    """
     placed: dict[int, list[tuple[int, Row]]] = {}
     for number, row in enumerate(rows):
         leaf = made.routing.find(session, row, env)
@@ -528,7 +552,9 @@ async def store_in(
 
 
 async def _store_many(session: Session, part: Part, rows: Sequence[Row], env: Env) -> bool:
-    """Insert rows of one partition as parts, and check all, if they are so many that it pays, and nobody asks for them; tell whether."""
+    """Insert rows of one partition as parts, and check all, if they are so many that it pays, and nobody asks
+    for them; tell whether.
+    """
     if len(rows) <= BULK_ROWS or session.parts is not None or not effects.may_bulk_load(session, part.leaf):
         return False
     if part.checks.views:

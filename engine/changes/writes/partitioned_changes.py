@@ -4,8 +4,9 @@
                                                                  └─ another one      deleted here, inserted there
     DELETE   source rows, with the table each is in ──> deleted there
 
-Changes are staged at the statement's end: what goes, what changes, what comes. Where BEFORE ROW triggers look at rows, or row triggers
-fire for one that moves, it is staged at once, as PostgreSQL does it, and what waits before it.
+Changes are staged at the statement's end: what goes, what changes, what comes. Where BEFORE ROW triggers look
+at rows, or row triggers fire for one that moves, it is staged at once, as PostgreSQL does it, and what waits
+before it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ Stored = tuple[RelationDef, RowId, Row, Row]
 
 
 class _Coming(NamedTuple):
-    """A row that comes to a partition: its place among the rows that count, the partition's row, extras; what it was in the parent."""
+    """A row that comes to a partition: its place among the rows that count, the partition's row, extras; what
+    it was in the parent.
+    """
 
     place: int
     row: Row
@@ -76,7 +79,9 @@ class Changes:
         self.returned: Sequence[Row] | None = None
 
     async def settled(self, *, many: bool) -> None:
-        """Stage all that is not, and make what RETURNING says of the rows so far. ``many``: more are to come, or came."""
+        """Stage all that is not, and make what RETURNING says of the rows so far. ``many``: more are to come,
+        or came.
+        """
         await self.stage()
         stored = [one for one in self._stored if one is not None]
         self.count += len(stored)
@@ -145,7 +150,9 @@ class Changes:
             await self._arrive(there, made.routing.forth(target, whole), extra, old, at_once=at_once)
 
     def _refuse_between(self, leaf: RelationDef) -> None:
-        """Raise SqlError 0A000 where a foreign key refers to a table between a partition and the one that the statement names."""
+        """Raise SqlError 0A000 where a foreign key refers to a table between a partition and the one that the
+        statement names.
+        """
         catalog, root = self._session.catalog, self._made.parent
         for above in ancestors(leaf, catalog):
             if above.oid == root.oid:
@@ -227,7 +234,9 @@ class Changes:
             self._stored[one.place] = (there.leaf, row_id, full, one.extra)
 
     def keys_at_the_end(self) -> ExitStack:
-        """Have unique keys of partitions looked at behind all pieces, as far as no trigger looks at rows before; to be entered."""
+        """Have unique keys of partitions looked at behind all pieces, as far as no trigger looks at rows
+        before; to be entered.
+        """
         self._keys = ExitStack()
         self._waiting = {}
         return self._keys
@@ -274,7 +283,9 @@ async def source_rows(
     statement: Update | Delete | Merge,
     params: tuple[Any, ...],
 ) -> tuple[Sequence[Row], Pieces | None, Env]:
-    """Take the statement's locks; return its source's rows if they are few, else pieces of them, which are to be closed."""
+    """Take the statement's locks; return its source's rows if they are few, else pieces of them, which are to
+    be closed.
+    """
     query = compiled_query(plan, "source", statement.source)
     prepare_source(session, query)
     ctx = context(session, plan, params, for_update=CHANGES)

@@ -1,4 +1,5 @@
-"""MERGE into a partitioned table: the actions are MERGE's, what they do to rows is that of UPDATE, DELETE and INSERT of such tables.
+"""MERGE into a partitioned table: the actions are MERGE's, what they do to rows is that of UPDATE, DELETE and
+INSERT of such tables.
 
 source rows, with the table each is in ──> first action whose condition holds ─┬─> DELETE   in its partition
 ├─> UPDATE   there, or it moves

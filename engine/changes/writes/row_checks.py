@@ -1,6 +1,8 @@
-"""What row-level security, and the views on the way, ask of rows that a statement stores or changes (``planner.query.RowCheck``).
+"""What row-level security, and the views on the way, ask of rows that a statement stores or changes
+(``planner.query.RowCheck``).
 
-    computed columns ──> row-level security (42501) ──> constraints ──> stored, keys (23505) ──> WITH CHECK OPTION (44000)
+    computed columns ──> row-level security (42501) ──> constraints ──> stored, keys (23505) ──> WITH CHECK
+    OPTION (44000)
 
 It is compiled once per plan.
 """
@@ -69,7 +71,9 @@ class RowChecks:
         return bool(self._stored)
 
     async def stored(self, shape: TableShape, rows: Sequence[Row], env: Env) -> None:
-        """Raise SqlError 44000 for the first row that a view with WITH CHECK OPTION, which it came through, would not show."""
+        """Raise SqlError 44000 for the first row that a view with WITH CHECK OPTION, which it came through,
+        would not show.
+        """
         for check, condition in self._stored:
             for row in rows:
                 pause()
@@ -81,7 +85,9 @@ class RowChecks:
                     )
 
     async def check(self, kind: RowCheckKind, rows: Sequence[Row], env: Env) -> None:
-        """Raise SqlError 42501 or 55000 for the first row for which a check of a kind is not TRUE; and what evaluating it raises."""
+        """Raise SqlError 42501 or 55000 for the first row for which a check of a kind is not TRUE; and what
+        evaluating it raises.
+        """
         for check, condition in self._checks:
             if check.kind != kind:
                 continue

@@ -45,7 +45,8 @@ PARTITION_BOUND: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What an error may show of a row: the columns that the user may read, and those that the statement gives values to.
+    """What an error may show of a row: the columns that the user may read, and those that the statement gives
+    values to.
 
     Attributes:
         attnums: None for all; such rows are shown without names.
@@ -128,10 +129,11 @@ class TableShape:
     def of(
         cls, relation: RelationDef, session: Session, *, routed: bool = False, stores: bool = True
     ) -> TableShape:
-        """Return that of a table as a session sees it. Raises SqlError 42501 for functions in its expressions that the user may not call.
+        """Return that of a table as a session sees it. Raises SqlError 42501 for functions in its expressions
+        that the user may not call.
 
-        ``routed``: it is a partition whose rows are brought to it, so its bound need not be asked, unless triggers look at new rows first.
-        ``stores``: rows are stored; who only deletes them calls nothing.
+        ``routed``: it is a partition whose rows are brought to it, so its bound need not be asked, unless
+        triggers look at new rows first. ``stores``: rows are stored; who only deletes them calls nothing.
         """
         called: set[int] = set()
         changeable = any(t.timing == "b" and t.row and "i" in t.events for t in relation.triggers)
@@ -156,7 +158,8 @@ class TableShape:
         return self.showing(attnums)
 
     def part_of(self, parent: RelationDef, shown: Shown) -> TableShape:
-        """Let DETAIL show a partition's rows as those of ``parent``, which the statement names: in its order. Returns itself.
+        """Let DETAIL show a partition's rows as those of ``parent``, which the statement names: in its order.
+        Returns itself.
 
         ``shown``: what of them, in the partition's columns.
         """
@@ -173,7 +176,9 @@ class TableShape:
     def complete(
         self, rows: Sequence[Row], env: Env, only: Sequence[tuple[int, RowFunction]] | None = None
     ) -> Sequence[Row]:
-        """Return rows with their generated columns computed, or with ``only`` some. Raises what their expressions raise."""
+        """Return rows with their generated columns computed, or with ``only`` some. Raises what their
+        expressions raise.
+        """
         generated = self.generated if only is None else only
         if not generated:
             return rows
@@ -251,7 +256,8 @@ class TableShape:
     def failing_row(self, row: Row, session: EvalSession | None) -> str | None:
         """Return DETAIL's "Failing row contains (...)"; long values are cut as PostgreSQL cuts them.
 
-        ``session``: whose names of relations and functions it shows, None: their oids. Of a table that the user may not read it has the columns that are ``shown``, with their names; None without any.
+        ``session``: whose names of relations and functions it shows, None: their oids. Of a table that the
+        user may not read it has the columns that are ``shown``, with their names; None without any.
         """
         attnums = self.shown.attnums
         shown = []
@@ -279,7 +285,8 @@ class TableShape:
 
 
 def whole_rows(session: Session, relation: RelationDef) -> Callable[[Sequence[Row]], Sequence[Row]]:
-    """Return the function from rows of what can be seen of a materialized view, or a new table, to rows as they are stored.
+    """Return the function from rows of what can be seen of a materialized view, or a new table, to rows as
+    they are stored.
 
     Columns that indexes keep for themselves are behind those.
     """
@@ -296,7 +303,8 @@ def bound_checks(
 ) -> tuple[tuple[str, Expr], ...]:
     """Return a table's CHECK constraints in the order in which PostgreSQL goes through them: by name.
 
-    The oids of the users' functions in them are added to ``called``. A partition's bound, if asked for, comes last, under the name "".
+    The oids of the users' functions in them are added to ``called``. A partition's bound, if asked for, comes
+    last, under the name "".
     """
     found = [
         (c.name, bound_check(c, relation, session, called))
@@ -310,7 +318,9 @@ def bound_checks(
 
 
 def _key_calls(partition: RelationDef, session: Session) -> set[int]:
-    """Return the functions that bringing a row to a partition calls: those of the keys of the tables that it belongs to."""
+    """Return the functions that bringing a row to a partition calls: those of the keys of the tables that it
+    belongs to.
+    """
     called: set[int] = set()
     for table in ancestors(partition, session.catalog):
         for text in () if table.partition_key is None else filter(None, table.partition_key.expressions):
@@ -347,7 +357,8 @@ def bound_demands(relation: RelationDef, session: Session) -> tuple[tuple[int, D
 
 
 OF_ROWS: Final = ("22", "23", "44")
-"""Classes of errors in rows: PostgreSQL stores them one after the other, so the first row that has one decides which it is."""
+"""Classes of errors in rows: PostgreSQL stores them one after the other, so the first row that has one
+decides which it is."""
 
 
 def row_record(
@@ -365,7 +376,9 @@ def row_record(
 
 
 def table_layout(relation: RelationDef, parent: RelationDef | None = None) -> Layout:
-    """Return the layout of a stored row as range 0: columns, then tableoid and ctid. ``parent``: whose row a whole row is."""
+    """Return the layout of a stored row as range 0: columns, then tableoid and ctid. ``parent``: whose row a
+    whole row is.
+    """
     width = len(relation.columns)
     columns = {(0, c.attnum): c.attnum - 1 for c in relation.live}
     columns[0, TABLEOID] = width

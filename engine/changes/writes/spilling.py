@@ -1,9 +1,11 @@
-"""What a statement writes one row after another goes to parts now and then, so that it writes more rows than it may have in memory.
+"""What a statement writes one row after another goes to parts now and then, so that it writes more rows than
+it may have in memory.
 
     for row in rows: trigger ──> staged ──> ...         16 MB of staged rows ──> txn.transaction.spill ──> a part of the table
 
-Also what runs within the statement, functions of triggers above all, and in all tables: what is counted is the journal of the transaction. Where somebody
-else has a lock on a table its rows stay in memory, as many as the statement may have (53200 past that).
+Also what runs within the statement, functions of triggers above all, and in all tables: what is counted is
+the journal of the transaction. Where somebody else has a lock on a table its rows stay in memory, as many as
+the statement may have (53200 past that).
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ MOST: Final = 32 << 20
 
 
 class Spilling:
-    """Of one statement, or of the triggers behind it. No savepoint that is made later may be gone back to while it is asked.
+    """Of one statement, or of the triggers behind it. No savepoint that is made later may be gone back to
+    while it is asked.
 
     ``limit``: bytes that may be staged.
     """
@@ -42,7 +45,9 @@ class Spilling:
 
     @property
     def due(self) -> bool:
-        """Whether so much is staged that it is to be spilled; asked after each row, or a few small ones: what the last one takes is what each counts for."""
+        """Whether so much is staged that it is to be spilled; asked after each row, or a few small ones: what
+        the last one takes is what each counts for.
+        """
         txn = self._session.block.ensure_txn()
         now = txn.savepoint()
         count = now - self._seen
@@ -55,14 +60,18 @@ class Spilling:
         return self._bytes >= self.limit
 
     async def rest(self) -> None:
-        """Spill what is left of the tables of which something was: rows lie in the order in which they were written. Raises as ``spill``."""
+        """Spill what is left of the tables of which something was: rows lie in the order in which they were
+        written. Raises as ``spill``.
+        """
         txn = self._session.block.ensure_txn()
         for shard, mark in self._marks.items():
             if self._may_go(shard):
                 await txn.spill(shard, mark)
 
     async def spill(self) -> dict[ShardId, list[int]]:
-        """Spill the tables that have the most rows staged; returns the new ids of rows that were replaced. Raises what writing a part raises."""
+        """Spill the tables that have the most rows staged; returns the new ids of rows that were replaced.
+        Raises what writing a part raises.
+        """
         txn = self._session.block.ensure_txn()
         staged = sorted(((count, shard) for shard, count in txn.staged_rows()), reverse=True)
         half = sum(count for count, _ in staged) / 2

@@ -4,9 +4,11 @@
     row 0 ............. 40,000 .............. 41,000 .. 41,200
           [  in the file      ][ packed, in memory  ][ tail  ]
 
-What RETURNING has made, what AFTER triggers and foreign keys are told of, transition tables and what items of WITH return are such rows where a
-statement has many. It is a ``Sequence``, so that whoever takes a list of rows takes these: chunk after chunk is read again, one is remembered. A chunk is
-small enough to be read between two turns of the loop; one with huge values is read and written in a thread where its strand may wait (``beside``).
+What RETURNING has made, what AFTER triggers and foreign keys are told of, transition tables and what items of
+WITH return are such rows where a statement has many. It is a ``Sequence``, so that whoever takes a list of
+rows takes these: chunk after chunk is read again, one is remembered. A chunk is small enough to be read
+between two turns of the loop; one with huge values is read and written in a thread where its strand may wait
+(``beside``).
 
 Nobody changes it once it is read elsewhere. The file goes with the object, or the server.
 """
@@ -52,7 +54,9 @@ class SpooledRows(Sequence[Row]):
     def __init__(
         self, folder: Path, descriptors: Descriptors | None, called: str, files: TempFiles | None = None
     ) -> None:
-        """Have no rows. ``folder``: for the file; ``descriptors``: one of which it takes; ``called``: what errors call the rows; ``files``: with which it counts."""
+        """Have no rows. ``folder``: for the file; ``descriptors``: one of which it takes; ``called``: what
+        errors call the rows; ``files``: with which it counts.
+        """
         self._files = files
         self._folder = folder
         self._descriptors = descriptors
@@ -82,7 +86,9 @@ class SpooledRows(Sequence[Row]):
     # -- adding ------------------------------------------------------------------------------------
 
     def extend(self, rows: Iterable[Row]) -> None:
-        """Add rows, giving way in between. Raises SqlError 53100, 53000 and 58030 where the file cannot be written, 53400 past ``temp_file_limit``."""
+        """Add rows, giving way in between. Raises SqlError 53100, 53000 and 58030 where the file cannot be
+        written, 53400 past ``temp_file_limit``.
+        """
         for row in rows:
             self.append(row)
 

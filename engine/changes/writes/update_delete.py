@@ -104,7 +104,8 @@ class ChangePlan:
         # Nothing needs the rows themselves: not the old ones, nor, but for NOT NULL and CHECK, the new ones.
         self.plain = not (self.effects or statement.returning or self.checks or self.checks.views)
         self.assigned_attnums = changed
-        # the row executor's plan of a statement whose rows one key finds, once it has run: then nothing is left to decide
+        # the row executor's plan of a statement whose rows one key finds, once it has run: then nothing is
+        # left to decide
         self.by_key: IndexPlan | None = None
         self.short = False  # then: what it computes for a row surely takes no time worth naming
         self.source = statement.source
@@ -117,7 +118,9 @@ class ChangePlan:
             self.source = in_turn(self.source)
 
     def may_be_bulk(self, session: Session) -> bool:
-        """Whether rows of an UPDATE may be written as parts, as far as the statement goes: all else that its rows cause is checked for the whole table behind it."""
+        """Whether rows of an UPDATE may be written as parts, as far as the statement goes: all else that its
+        rows cause is checked for the whole table behind it.
+        """
         if self.plain:
             return True
         asks = self.statement.returning or self.checks or self.checks.views
@@ -131,7 +134,9 @@ class ChangePlan:
         return not asks and released_whole(session, self.shape.relation)
 
     def note_key(self, plan: Plan, query: CompiledQuery) -> None:
-        """Remember that one key finds the rows, if nothing else is looked at and nothing follows from what becomes of them."""
+        """Remember that one key finds the rows, if nothing else is looked at and nothing follows from what
+        becomes of them.
+        """
         known: IndexPlan | None = query.compiled.get("index")
         point = None if known is None else known.point
         by_key = known is not None and point is not None and known.is_small and not query.virtual
@@ -155,7 +160,9 @@ class ChangePlan:
         return await in_slices(rows, lambda some: [self.old(row) for row in some])
 
     async def all_changed(self, session: Session, rows: Sequence[Row], env: Env) -> list[tuple[RowId, Row]]:
-        """As ``changed``, of many rows, row-level security included; the first row that has an error decides which it is."""
+        """As ``changed``, of many rows, row-level security included; the first row that has an error decides
+        which it is.
+        """
         try:
             if not (self.checks or self.checks.views):
                 return await in_slices(rows, lambda some: self.changed(some, env))
@@ -169,7 +176,9 @@ class ChangePlan:
             raise
 
     async def _until_it_fails(self, session: Session, rows: Sequence[Row], env: Env) -> None:
-        """Update row by row where what is asked of one of them fails: an earlier one may break a key, and then that is told."""
+        """Update row by row where what is asked of one of them fails: an earlier one may break a key, and
+        then that is told.
+        """
         txn = session.block.ensure_txn()
         for row in rows:
             [made] = await self.checks.made("update", self.shape, [openly(self.new, row)], env)
@@ -225,7 +234,8 @@ async def _start(
 async def _source_rows(
     session: Session, plan: Plan, change: ChangePlan, result: Result
 ) -> tuple[Sequence[Row], Pieces | None]:
-    """Return the source's rows if they are few, a target row that joins several source rows once; else pieces of all of them.
+    """Return the source's rows if they are few, a target row that joins several source rows once; else pieces
+    of all of them.
 
     Rows that the source locks are all found before the first one is changed: it may have to be run again.
     """
@@ -255,7 +265,9 @@ def _first_of_each(rows: Sequence[Row]) -> list[Row]:
 async def _update_by_columns(
     session: Session, change: ChangePlan, result: RowStream, env: Env
 ) -> int | Sequence[Row] | Pieces:
-    """Change many rows by columns and return how many there were; return the rows, few or in pieces, where they are to be changed one by one."""
+    """Change many rows by columns and return how many there were; return the rows, few or in pieces, where
+    they are to be changed one by one.
+    """
     bulk: BulkChanges | None = BulkChanges(session, change, result, env)
     if bulk is None:
         raise AssertionError("the changes by columns were given up before they began")
@@ -277,7 +289,9 @@ async def _update_by_columns(
 
 
 async def _change_in_turn(session: Session, change: ChangePlan, result: Result, env: Env) -> Outcome:
-    """Change row by row, each as it is computed, with its RETURNING; a target row that joins several source rows counts once."""
+    """Change row by row, each as it is computed, with its RETURNING; a target row that joins several source
+    rows counts once.
+    """
     firing, shape = change.firing, change.shape
     if firing is not None:
         await begin(session, firing)

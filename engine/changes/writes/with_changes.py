@@ -6,8 +6,9 @@
       3  steps that nobody has read, the last one first    u
       4  foreign keys and deferred keys of all that was changed
 
-The order of 2 and 3 is PostgreSQL's. No part sees what another one changes, because a statement never sees its own changes;
-all locks of tables are taken before the first part, so that none finds another definition than it was planned for.
+The order of 2 and 3 is PostgreSQL's. No part sees what another one changes, because a statement never sees
+its own changes; all locks of tables are taken before the first part, so that none finds another definition
+than it was planned for.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ async def run_inner(
     change: q.Insert | q.Update | q.Delete | st.WithChanges,
     params: tuple[Any, ...],
 ) -> Rows:
-    """Run a change with RETURNING that is part of another statement, ``plan``'s, and return its rows. Raises what it raises."""
+    """Run a change with RETURNING that is part of another statement, ``plan``'s, and return its rows. Raises
+    what it raises.
+    """
     if plan.dml is None:
         body = change.body if isinstance(change, st.WithChanges) else change
         name = "SELECT" if isinstance(body, st.QueryStatement) else type(body).__name__.upper()
@@ -121,7 +124,9 @@ async def run_with_changes(
 
 
 def in_order(statement: st.WithChanges) -> tuple[list[int], list[int]]:
-    """Return the steps that run before the body, and those that run after it; a query that nobody reads does not run."""
+    """Return the steps that run before the body, and those that run after it; a query that nobody reads does
+    not run.
+    """
     before = sorted(_closed(statement, statement.needs))
     after: list[int] = []
     for number, step in reversed(list(enumerate(statement.steps))):

@@ -1,9 +1,11 @@
-"""What goes with objects that are dropped, and in which order DROP tells it: PostgreSQL's walk (``findDependentObjects``) over pg_depend.
+"""What goes with objects that are dropped, and in which order DROP tells it: PostgreSQL's walk
+(``findDependentObjects``) over pg_depend.
 
     schema s  <──n── table s.t  <──i── type s.t  <──n── column u.c  <──n── rule of u.v  ──i──> view u.v
 
-An object is looked at before what it depends on is done with: the youngest of what hangs on something first, and into each before the
-next. What is part of another object (deptype i, e) takes that one along. What goes with something by itself (a, i, P, S, e) is not told.
+An object is looked at before what it depends on is done with: the youngest of what hangs on something first,
+and into each before the next. What is part of another object (deptype i, e) takes that one along. What goes
+with something by itself (a, i, P, S, e) is not told.
 """
 
 from __future__ import annotations
@@ -183,7 +185,9 @@ def told_with(
     known: Iterable[Dependency],
     words: Callable[[Dependency], str],
 ) -> list[Told]:
-    """As ``told``, and behind it what is ``known`` to go though pg_depend has no row of it: nothing goes untold. ``words``: of what it depends on."""
+    """As ``told``, and behind it what is ``known`` to go though pg_depend has no row of it: nothing goes
+    untold. ``words``: of what it depends on.
+    """
     walk = _walked(session, asked)
     made = _told(session, walk)
     names = {one.what for one in paced(made)}

@@ -3,9 +3,10 @@
     t <── v <── m        DROP TABLE t CASCADE tells     view v, materialized view m, view w
       <── w <── m                                       (m depends on v and w: it is told behind the younger of them)
 
-PostgreSQL looks through what depends on an object from the youngest to the oldest, columns of one table in their order, and into each before the next, notes an
-object behind its own dependents, and tells the list from its end. What goes with another object anyway (``what`` empty: a partition with
-its table, a constraint with its domain) is not told, whatever else it depends on.
+PostgreSQL looks through what depends on an object from the youngest to the oldest, columns of one table in
+their order, and into each before the next, notes an object behind its own dependents, and tells the list from
+its end. What goes with another object anyway (``what`` empty: a partition with its table, a constraint with
+its domain) is not told, whatever else it depends on.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from planner.base.errors import SqlError
 
 
 class Dependency(NamedTuple):
-    """``what``, as errors name it, depends on the object ``on``. ``key`` identifies it, ``oid`` tells how old it is; ``part``: the number of a column that is part of what has the oid.
+    """``what``, as errors name it, depends on the object ``on``. ``key`` identifies it, ``oid`` tells how old
+    it is; ``part``: the number of a column that is part of what has the oid.
 
     ``within``: keys of what it goes with anyway, a column with its table, a default with its column.
     """
@@ -46,7 +48,9 @@ def client_and_log(lines: Sequence[str]) -> tuple[str, str | None]:
 
 
 def still_needed(what: str | None, lines: Iterable[str]) -> SqlError:
-    """Return 2BP01: ``what``, or the several things asked for (None), cannot be dropped. ``lines``: who depends on what."""
+    """Return 2BP01: ``what``, or the several things asked for (None), cannot be dropped. ``lines``: who
+    depends on what.
+    """
     if what is None:
         refused = "cannot drop desired object(s) because other objects depend on them"
     else:

@@ -184,7 +184,9 @@ def _constraints_below(
 
 @opening
 def view_dependents(session: Session, oids: set[int]) -> list[RelationDef]:
-    """Return views, materialized ones too, that read any of ``oids``, directly or through other views, in creation order."""
+    """Return views, materialized ones too, that read any of ``oids``, directly or through other views, in
+    creation order.
+    """
     found: dict[int, RelationDef] = {}
     todo = list(oids)
     for oid in todo:
@@ -267,7 +269,9 @@ def tell(
     *,
     cascade: bool,
 ) -> None:
-    """Tell what CASCADE drops besides what was ``asked`` for; without it 2BP01, by ``still_needed``. ``words``: of what ``hangs`` on, where it has no oid."""
+    """Tell what CASCADE drops besides what was ``asked`` for; without it 2BP01, by ``still_needed``.
+    ``words``: of what ``hangs`` on, where it has no oid.
+    """
     told = openly(
         told_with, session, asked, hangs, lambda one: words.get(one.on) or depends.words_of(session, one.on)
     )
@@ -296,8 +300,8 @@ async def drop_relations(
 ) -> None:
     """Drop tables and views; with ``cascade`` also the views that read them and the foreign keys that refer to them.
 
-    Tables of a source are dropped with it (``of_source``), else refused. ``ending``: at the end of a transaction or session,
-    when nothing reads them any more.
+    Tables of a source are dropped with it (``of_source``), else refused. ``ending``: at the end of a
+    transaction or session, when nothing reads them any more.
     """
     from engine.definitions.dropping.function_uses import (  # it drops relations
         drop_naming,
@@ -414,7 +418,9 @@ async def drop_rows(catalog: CatalogSnapshot, txn: Transaction, relation: Relati
 
 
 async def _tell_parents(session: Session, gone: Iterable[RelationDef]) -> None:
-    """Tables whose partitions have been dropped, and the default ones among the others, get new versions: their plans are made anew."""
+    """Tables whose partitions have been dropped, and the default ones among the others, get new versions:
+    their plans are made anew.
+    """
     for oid in sorted({t.partition_of for t in gone if t.partition_of}):
         parent = session.catalog.relation_by_oid(oid)
         if parent is None:

@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 
 
 async def drop_schemas(session: Session, statement: st.Drop) -> None:
-    """Run DROP SCHEMA. Raises SqlError 3F000 (no such schema), 2BP01 (what the system needs; what is not empty without CASCADE)."""
+    """Run DROP SCHEMA. Raises SqlError 3F000 (no such schema), 2BP01 (what the system needs; what is not
+    empty without CASCADE).
+    """
     schemas: list[SchemaDef] = []
     for _, name in spaced(statement.names):
         schema = session.catalog.schema(name)

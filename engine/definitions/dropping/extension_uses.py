@@ -27,7 +27,9 @@ from planner.indexing.opclass_extensions import PLAIN_EXTENSIONS, ExtensionClass
 
 
 class Hanging(NamedTuple):
-    """What DROP EXTENSION tells: ``roots`` (keys of the extension's own parts), who depends on them, what these are called."""
+    """What DROP EXTENSION tells: ``roots`` (keys of the extension's own parts), who depends on them, what
+    these are called.
+    """
 
     roots: list[Hashable]
     links: list[Dependency]

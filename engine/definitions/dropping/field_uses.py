@@ -4,8 +4,9 @@
 
     ALTER TABLE a DROP COLUMN c CASCADE      the constraint of b, the view v
 
-Texts have fields by name (``engine.definitions.field_names``), so each one that may select it is bound against a catalog in which the field is
-gone: one that has the type itself, or the field's name, and that of the type, too, where no column or function has values of it.
+Texts have fields by name (``engine.definitions.field_names``), so each one that may select it is bound
+against a catalog in which the field is gone: one that has the type itself, or the field's name, and that of
+the type, too, where no column or function has values of it.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ class FieldUses:
 def selecting(
     session: Session, changed: RelationDef | TypeDef, name: str, family: Collection[int]
 ) -> FieldUses:
-    """As ``field_uses``, of a table or composite type that is ``changed`` and has lost the field; others have their turn in between."""
+    """As ``field_uses``, of a table or composite type that is ``changed`` and has lost the field; others have
+    their turn in between.
+    """
     table = changed.oid if isinstance(changed, RelationDef) else 0
     if not is_named(session.catalog, (table, *family)) and not getattr(changed, "policies", ()):
         return FieldUses([], [], [], [])  # as of each of thousands of partitions
@@ -90,8 +93,8 @@ def field_uses(
 ) -> FieldUses:
     """Return what selects the field ``name`` of the type whose oids ``family`` is; ``trial`` is ``catalog`` without it.
 
-    ``table``: the table that the field is a column of, whose own texts, and those of views and functions that read it, are looked at
-    by who drops the column.
+    ``table``: the table that the field is a column of, whose own texts, and those of views and functions that
+    read it, are looked at by who drops the column.
     """
     has = mentions(name)
     types = () if _reached(catalog, family) else _names(catalog, family)
@@ -166,7 +169,8 @@ class _Breaks(Protocol):
     ) -> bool: ...
 
 
-# Lists of columns that queries have go on without a column that is gone, so they are bound as they would be written then.
+# Lists of columns that queries have go on without a column that is gone, so they are bound as they would be
+# written then.
 
 
 def _view_without(view: RelationDef, catalog: CatalogSnapshot, trial: CatalogSnapshot) -> None:

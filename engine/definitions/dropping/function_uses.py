@@ -1,4 +1,5 @@
-"""What of tables and domains calls users' functions: what DROP FUNCTION tells and takes along, what CREATE OR REPLACE has to keep right.
+"""What of tables and domains calls users' functions: what DROP FUNCTION tells and takes along, what CREATE OR
+REPLACE has to keep right.
 
     t.a DEFAULT f()     CHECK (g(a))     CREATE INDEX ON t (h(b))     CREATE DOMAIN d CHECK (g(VALUE))
 
@@ -8,8 +9,9 @@
 
 A body that is a text depends on nothing, but tables do, so what such bodies name counts here.
 
-Rows of others are not gone through: what the new body tells of them, by a notice, an error or a duplicate key, would be told to who
-changes it. The index keeps what it has until REINDEX, as in PostgreSQL. What is computed runs as the table's owner.
+Rows of others are not gone through: what the new body tells of them, by a notice, an error or a duplicate
+key, would be told to who changes it. The index keeps what it has until REINDEX, as in PostgreSQL. What is
+computed runs as the table's owner.
 """
 
 from __future__ import annotations
@@ -123,7 +125,9 @@ async def _drop_uses(session: Session, uses: Iterable[Use]) -> None:
 
 @opening
 def _naming(session: Session, relations: Collection[int]) -> tuple[list[RelationDef], list[TypeDef]]:
-    """Return the tables and domains that may name any of ``relations`` by a constant: few do, so that few texts are looked through."""
+    """Return the tables and domains that may name any of ``relations`` by a constant: few do, so that few
+    texts are looked through.
+    """
     oids = set(relations)
     catalog = session.catalog
     tables = [t for t in paced_iter(relations_naming(catalog, oids)) if not oids.isdisjoint(_constants(t))]
@@ -157,7 +161,9 @@ def _constants(table: RelationDef) -> Iterator[int]:
 
 
 def links_to_relations(session: Session, relations: Collection[int]) -> list[Dependency]:
-    """Return how tables and domains hang on relations that they name by constants of regclass; what of these relations does is left out."""
+    """Return how tables and domains hang on relations that they name by constants of regclass; what of these
+    relations does is left out.
+    """
     found: list[Dependency] = []
     tables, domains = _naming(session, relations)
     for use in uses_of(session, relations, tables) if tables else ():
@@ -222,7 +228,9 @@ def _is_there(session: Session, use: Use) -> bool:
 
 @opening
 def callers(catalog: CatalogSnapshot, functions: Iterable[int]) -> set[int]:
-    """Return functions and those that may call them, directly or not; bodies that are texts are searched for their names."""
+    """Return functions and those that may call them, directly or not; bodies that are texts are searched for
+    their names.
+    """
     found = set(functions)
     called: dict[
         int | str, list[int]
@@ -276,9 +284,10 @@ _GONE: Final = ("42883", "42725")
 async def refit(session: Session, functions: Collection[int]) -> None:
     """Have tables and domains that call functions go on with what these mean now: with new bodies, properties or names.
 
-    ``functions``: ``callers`` of what has changed. Transactions that have changed rows under what was before are waited for.
-    Where a body names what is gone, that is told when it is evaluated. Raises SqlError 0A000 where a new body is no
-    expression (``planner.bind.stored.runnable``), 23505 where keys of an index are no longer unique, and what computing them raises.
+    ``functions``: ``callers`` of what has changed. Transactions that have changed rows under what was before
+    are waited for. Where a body names what is gone, that is told when it is evaluated. Raises SqlError 0A000
+    where a new body is no expression (``planner.bind.stored.runnable``), 23505 where keys of an index are no
+    longer unique, and what computing them raises.
     """
     if not functions:
         return
@@ -331,9 +340,11 @@ async def _refit_table(session: Session, relation: RelationDef, functions: Colle
 
 
 async def remake_indexes(session: Session, tables: Iterable[int], *, concurrently: bool) -> None:
-    """REINDEX: compute anew what indexes keep of expressions that call functions or name text search configurations of users.
+    """REINDEX: compute anew what indexes keep of expressions that call functions or name text search
+    configurations of users.
 
-    ``concurrently``: where that fails, indexes that are not built are left beside them. Raises SqlError 25006, 23505 where keys of an index are no longer unique, and what computing them raises.
+    ``concurrently``: where that fails, indexes that are not built are left beside them. Raises SqlError
+    25006, 23505 where keys of an index are no longer unique, and what computing them raises.
     """
     for oid in tables:
         relation = session.catalog.relation_by_oid(oid)

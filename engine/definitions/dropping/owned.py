@@ -148,7 +148,8 @@ async def reassign(session: Session, plan: Plan, statement: st.ReassignOwned, pa
 def _check_taken(session: Session, owned: Sequence[_Owned], statistics: Sequence[int], to: RoleDef) -> None:
     """Ask what PostgreSQL asks of objects one by one, of relations and types nothing. Raises SqlError 42501.
 
-    Schemas change hands as by ALTER SCHEMA, for which their giver may CREATE in the database; who gets what is in a schema may make it there. ``statistics``: schemas of extended statistics.
+    Schemas change hands as by ALTER SCHEMA, for which their giver may CREATE in the database; who gets what
+    is in a schema may make it there. ``statistics``: schemas of extended statistics.
     """
     giver, taker = Rights(session.catalog, session.role), Rights(session.catalog, to)
     if giver.superuser:

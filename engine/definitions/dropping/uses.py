@@ -4,7 +4,8 @@
 
     DROP TYPE mood    column a        DROP FUNCTION f    the default of b    g    column c    h    the constraint
 
-Stored texts name types and functions by oid (``planner.types.facts.stored_type``, ``planner.deparse.expr.stored_function``).
+Stored texts name types and functions by oid (``planner.types.facts.stored_type``,
+``planner.deparse.expr.stored_function``).
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ from planner.partitions.bounds import ancestors, key_exprs
 
 
 class Use(NamedTuple):
-    """What of a relation uses something: ``kind`` table (by a column of its partition key), column or default (``what``: attnum), check, trigger, policy (its name), index, statistics (oid), view."""
+    """What of a relation uses something: ``kind`` table (by a column of its partition key), column or default
+    (``what``: attnum), check, trigger, policy (its name), index, statistics (oid), view.
+    """
 
     kind: str
     relation: RelationDef
@@ -54,10 +57,12 @@ class Use(NamedTuple):
 def uses_of(
     session: Session, family: Collection[int], relations: Iterable[RelationDef] | None = None
 ) -> list[Use]:
-    """Return what uses types, functions or relations directly, oldest relation first; not what goes with a column that does.
+    """Return what uses types, functions or relations directly, oldest relation first; not what goes with a
+    column that does.
 
-    ``family``: their oids, those of array types and whatever else comes with a type included. Of relations it is told what names them by
-    constants of regclass, defaults and views apart (``drawing_columns``, ``functions.dependents``). ``relations``: to look through, None: all.
+    ``family``: their oids, those of array types and whatever else comes with a type included. Of relations it
+    is told what names them by constants of regclass, defaults and views apart (``drawing_columns``,
+    ``functions.dependents``). ``relations``: to look through, None: all.
     """
     family = set(family)
     found: list[Use] = []
@@ -119,7 +124,9 @@ def uses_of(
 def _key_uses(
     session: Session, relation: RelationDef, family: Collection[int], gone: Collection[int]
 ) -> set[int]:
-    """Return which of ``family`` a partition key needs: by its expressions, and by the types of columns, which are ``gone``."""
+    """Return which of ``family`` a partition key needs: by its expressions, and by the types of columns,
+    which are ``gone``.
+    """
     key = relation.partition_key
     if key is None:
         return set()

@@ -179,7 +179,9 @@ def drop(wants: Wants, session: Session, statement: st.Drop) -> None:
 
 
 def _much_may_depend(catalog: CatalogSnapshot, schema: str) -> bool:
-    """Tell whether a schema has types, functions or text search objects; outside of it all kinds of objects may use these."""
+    """Tell whether a schema has types, functions or text search objects; outside of it all kinds of objects
+    may use these.
+    """
     return any(
         isinstance(item, TypeDef | FunctionDef | TextSearchDef | OpclassDef) and item.schema == schema
         for item in paced_iter(catalog.items.values())

@@ -21,7 +21,9 @@ class CollationNeeds(Needs):
             raise SqlError("42501", f"must be owner of collation {written or found.name}")
 
     def alter_collation(self, statement: st.AlterCollation) -> None:
-        """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
+        """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already,
+        nothing else.
+        """
         self._alter_placed(collation_of(self.catalog, statement.object), statement, self._own_collation)
 
     def refresh_collation(self, statement: st.RefreshCollation) -> None:

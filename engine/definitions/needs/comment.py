@@ -112,7 +112,9 @@ class CommentNeeds(
             raise SqlError("42501", "must have CREATEROLE privilege")
 
     def comment_on_large_object(self, statement: st.Comment) -> None:
-        """Who owns it is read with its row, when the statement runs (``engine.session.large_objects.statements.check_commentable``)."""
+        """Who owns it is read with its row, when the statement runs
+        (``engine.session.large_objects.statements.check_commentable``).
+        """
 
 
 _Comment: TypeAlias = Callable[[CommentNeeds, st.Comment], None]

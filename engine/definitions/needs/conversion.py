@@ -9,7 +9,9 @@ from planner.base.errors import SqlError
 
 
 class ConversionNeeds(Needs):
-    """What CREATE, ALTER, DROP and COMMENT ON CONVERSION need; its function is PostgreSQL's own, which everybody may call."""
+    """What CREATE, ALTER, DROP and COMMENT ON CONVERSION need; its function is PostgreSQL's own, which
+    everybody may call.
+    """
 
     def create_conversion(self, statement: st.CreateConversion) -> None:
         """CREATE on the schema."""
@@ -21,7 +23,9 @@ class ConversionNeeds(Needs):
             raise SqlError("42501", f"must be owner of conversion {written or found.name}")
 
     def alter_conversion(self, statement: st.AlterConversion) -> None:
-        """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
+        """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already,
+        nothing else.
+        """
         self._alter_placed(conversion_of(self.catalog, statement.object), statement, self._own_conversion)
 
     def drop_conversion(self, statement: st.DropConversion) -> None:

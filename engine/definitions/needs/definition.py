@@ -46,9 +46,11 @@ class DefinitionNeeds(RowNeeds):
     # -- tables ------------------------------------------------------------------------------------
 
     def create_table(self, statement: st.CreateTable) -> None:
-        """CREATE on the schema, USAGE of types, REFERENCES; to own the table that a partition belongs to; what its query reads, if it is to be read.
+        """CREATE on the schema, USAGE of types, REFERENCES; to own the table that a partition belongs to;
+        what its query reads, if it is to be read.
 
-        A foreign table asks for USAGE of its server. A sequence that comes with it belongs to a column of it, which is looked up: USAGE of the schema.
+        A foreign table asks for USAGE of its server. A sequence that comes with it belongs to a column of it,
+        which is looked up: USAGE of the schema.
         """
         self._create_in(statement.schema)
         if statement.schema != "pg_temp" and any(column.sequence for column in statement.columns):
@@ -123,7 +125,9 @@ class DefinitionNeeds(RowNeeds):
     # -- what belongs to a table -------------------------------------------------------------------
 
     def create_trigger(self, statement: st.CreateTrigger) -> None:
-        """TRIGGER on the table, for rows on its partitions, and on what a constraint trigger is from; EXECUTE of the function."""
+        """TRIGGER on the table, for rows on its partitions, and on what a constraint trigger is from; EXECUTE
+        of the function.
+        """
         table = self._relation(statement.table)
         for named in (table, *(descendants(table, self.catalog) if statement.trigger.row else ())):
             self._have(named, "t")
@@ -216,14 +220,18 @@ class DefinitionNeeds(RowNeeds):
     # -- schemas and views ------------------------------------------------------------------------
 
     def create_schema(self, statement: st.CreateSchema) -> None:
-        """CREATE on the database, membership in whom it is for; its elements are checked one by one when they are made."""
+        """CREATE on the database, membership in whom it is for; its elements are checked one by one when they
+        are made.
+        """
         if not self.rights.database("C"):
             raise denied("database", self.session.database)
         if statement.owner is not None:
             self._member(statement.owner)
 
     def create_view(self, statement: st.CreateView) -> None:
-        """CREATE on the schema, USAGE of its columns' types; to own what OR REPLACE finds there. What its query reads is for who reads the view."""
+        """CREATE on the schema, USAGE of its columns' types; to own what OR REPLACE finds there. What its
+        query reads is for who reads the view.
+        """
         self._create_in(statement.schema)
         schema = self.session.temp_schema if statement.schema == "pg_temp" else statement.schema
         old = self.catalog.relation(schema, statement.name) if statement.replace else None
@@ -273,7 +281,9 @@ class DefinitionNeeds(RowNeeds):
                     self._own(sequence)
 
     def maintain(self, statement: st.Maintenance) -> None:
-        """To own what REINDEX and CLUSTER name, pg_checkpoint for CHECKPOINT; VACUUM and ANALYZE pass over what is somebody else's (``maintainable``)."""
+        """To own what REINDEX and CLUSTER name, pg_checkpoint for CHECKPOINT; VACUUM and ANALYZE pass over
+        what is somebody else's (``maintainable``).
+        """
         if statement.alone:
             self.session.block.must_be_alone(statement.alone)
         if statement.what == "checkpoint" and not self.rights.owns(CHECKPOINT):
@@ -288,7 +298,9 @@ class DefinitionNeeds(RowNeeds):
 
 
 class Action(NamedTuple):
-    """What an action of ALTER TABLE asks beside to own the table: ``ask`` or nothing; ``below``: to own its partitions, too, which it changes."""
+    """What an action of ALTER TABLE asks beside to own the table: ``ask`` or nothing; ``below``: to own its
+    partitions, too, which it changes.
+    """
 
     ask: Callable[[DefinitionNeeds, RelationDef, Any], None] | None = None
     below: bool = False

@@ -1,10 +1,12 @@
-"""What is asked of a role before the rest of a statement is looked at: of a stranger PostgreSQL tells that, not what else is wrong.
+"""What is asked of a role before the rest of a statement is looked at: of a stranger PostgreSQL tells that,
+not what else is wrong.
 
     ALTER TABLE t DROP COLUMN nosuch      42501 for who does not own t, 42703 for who does
     CREATE TABLE s.t (a nosuch)           42501 for who may not create in s, 42704 for who may
 
-Statements are bound before rights are asked (``engine.definitions.needs.rights``). So this is asked when one could not be bound, and costs nothing else. What
-has "nothing" in its row (``planner.statements.parsed``) says what is wrong first in PostgreSQL, too, or names nothing that could be asked for.
+Statements are bound before rights are asked (``engine.definitions.needs.rights``). So this is asked when one
+could not be bound, and costs nothing else. What has "nothing" in its row (``planner.statements.parsed``) says
+what is wrong first in PostgreSQL, too, or names nothing that could be asked for.
 """
 
 from __future__ import annotations
@@ -142,7 +144,9 @@ class FirstNeeds(Asked):
         self._be_superuser("must be superuser to create an operator class")
 
     def copy_options(self, node: ast.Copy) -> None:
-        """What it asks without its options, which are looked at later, as are conditions; of a program to be of those who may run one."""
+        """What it asks without its options, which are looked at later, as are conditions; of a program to be
+        of those who may run one.
+        """
         if node.program:
             self._run_programs()
         elif node.relation is not None and (node.options or node.where is not None):
@@ -189,7 +193,9 @@ _ASKS: Final[Mapping[First, Callable[[FirstNeeds, Any], None] | None]] = total(
 
 
 def refuse_strangers(session: Session, node: ast.StatementNode, error: SqlError, bind: Bind) -> None:
-    """Raise SqlError 42501 in place of ``error``, with which a statement could not be bound, where PostgreSQL asks for a right first."""
+    """Raise SqlError 42501 in place of ``error``, with which a statement could not be bound, where PostgreSQL
+    asks for a right first.
+    """
     ask = _ASKS[PARSED[type(node)].first]
     if ask is None or error.sqlstate == "42501" or error.ends_statement:
         return

@@ -54,7 +54,9 @@ class ForeignNeeds(Needs):
         self._own_foreign(statement.server)
 
     def alter_foreign(self, statement: st.AlterForeign) -> None:
-        """To own it; OWNER TO of a wrapper to be a superuser, of a server membership, and the new owner's USAGE on the wrapper."""
+        """To own it; OWNER TO of a wrapper to be a superuser, of a server membership, and the new owner's
+        USAGE on the wrapper.
+        """
         if statement.owner is None:
             self._own_foreign(statement.object)
             return

@@ -1,4 +1,6 @@
-"""Roles by name, and who is a member of whom: GRANT and REVOKE of roles, ALTER GROUP, CREATE ROLE ... ROLE (``planner.catalog.acl``)."""
+"""Roles by name, and who is a member of whom: GRANT and REVOKE of roles, ALTER GROUP, CREATE ROLE ... ROLE
+(``planner.catalog.acl``).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def refuse_reserved_role(name: str) -> None:
 
 
 def refuse_new_name(session: Session, role: RoleDef, new: str) -> None:
-    """Raise SqlError for what no right makes up for in a RENAME: 0A000 for one's own role, 42939 for reserved names, 42710 for one that is taken."""
+    """Raise SqlError for what no right makes up for in a RENAME: 0A000 for one's own role, 42939 for reserved
+    names, 42710 for one that is taken.
+    """
     for whose, user in (("session", session.identity.session), ("current", session.identity.current)):
         if role.oid == user:
             raise SqlError("0A000", f"{whose} user cannot be renamed")
@@ -44,7 +48,9 @@ def refuse_new_name(session: Session, role: RoleDef, new: str) -> None:
 async def run_grant_role(
     session: Session, plan: Plan, statement: st.GrantRole, params: tuple[Any, ...]
 ) -> Outcome:
-    """GRANT or REVOKE of roles. Raises SqlError 42704, 0LP01 (a circle). Who grants is noted, a REVOKE does not ask for it."""
+    """GRANT or REVOKE of roles. Raises SqlError 42704, 0LP01 (a circle). Who grants is noted, a REVOKE does
+    not ask for it.
+    """
     changed = changed_members(session, statement, {})
     if changed:
         await session.view.change(changed)
@@ -52,7 +58,9 @@ async def run_grant_role(
 
 
 def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str, RoleDef]) -> list[RoleDef]:
-    """Return the roles that the statement changes; ``made`` by name: those that are not in the catalog yet, or not so."""
+    """Return the roles that the statement changes; ``made`` by name: those that are not in the catalog yet,
+    or not so.
+    """
     grantor = session.role if statement.grantor is None else named_role(session, statement.grantor)
     for name in spaced(statement.roles) if statement.alters_group else ():
         refuse_predefined(name)

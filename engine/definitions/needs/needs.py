@@ -1,4 +1,5 @@
-"""What a statement may need of its user's role: privileges, ownership, membership. Each need raises SqlError 42501, in PostgreSQL's words.
+"""What a statement may need of its user's role: privileges, ownership, membership. Each need raises SqlError
+42501, in PostgreSQL's words.
 
     Needs ──> RowNeeds          what queries and changes read and write        engine/definitions/needs/row.py
          └──> DefinitionNeeds   what definitions change, and refer to          engine/definitions/needs/definition.py
@@ -195,7 +196,9 @@ class Needs:
             raise SqlError("42501", message, hint=hint)
 
     def _own_function(self, oid: int, name: str) -> FunctionDef:
-        """Check that the role owns a function, and return it; ``name``: as the statement writes it, "" for ALTER and CREATE OR REPLACE."""
+        """Check that the role owns a function, and return it; ``name``: as the statement writes it, "" for
+        ALTER and CREATE OR REPLACE.
+        """
         function = self._function(oid)
         if not self.rights.owns(function.owner):
             word = _ROUTINES[function.kind] if name else "function"
@@ -217,7 +220,9 @@ class Needs:
         raise SqlError("42501", f'must be member of role "{other.name}"')
 
     def _alter_placed(self, found: Placed, altered: Altered, own: Callable[[int], object]) -> None:
-        """Check ALTER of what has a name in a schema: to own it (``own``), CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
+        """Check ALTER of what has a name in a schema: to own it (``own``), CREATE on its schema. SET SCHEMA:
+        CREATE on that first; where it is there already, nothing else.
+        """
         if altered.owner is not None:
             if named_role(self.session, altered.owner).oid != found.owner:
                 own(found.oid)
@@ -231,7 +236,9 @@ class Needs:
             self._create_in(found.schema)
 
     def _give(self, schema: str, owner: int, to: str) -> None:
-        """Check OWNER TO of what is in a schema: one who is to own something may make such things there. To its ``owner`` it is nobody's affair."""
+        """Check OWNER TO of what is in a schema: one who is to own something may make such things there. To
+        its ``owner`` it is nobody's affair.
+        """
         new = named_role(self.session, to)
         if new.oid == owner or self.rights.superuser:
             return

@@ -34,7 +34,9 @@ class OpclassNeeds(Needs):
         return found
 
     def alter_opclass(self, statement: st.AlterOpclass) -> None:
-        """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
+        """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already,
+        nothing else.
+        """
         self._alter_placed(opclass_of(self.catalog, statement.object), statement, self._own_opclass)
 
     def drop_opclass(self, statement: st.DropOpclass) -> None:

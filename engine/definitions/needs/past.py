@@ -6,8 +6,9 @@
     detached partition, through the table that it was part of    whose SELECT on it is
     a relation that was called otherwise, named in the body of somebody else's SECURITY DEFINER function    the same
 
-Who asks is the client's role (``Session.asker``), whoever's view or function reads on its behalf: a view that shows whole rows, or a
-function that names a table by what is another one's name today, must not give back what was dropped for good.
+Who asks is the client's role (``Session.asker``), whoever's view or function reads on its behalf: a view that
+shows whole rows, or a function that names a table by what is another one's name today, must not give back
+what was dropped for good.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
 
 def catalog_read(session: Session, plan: Plan) -> CatalogSnapshot:
-    """Return the catalog that the query of a statement is read by: that of its transaction, unless it reads somewhere of its own."""
+    """Return the catalog that the query of a statement is read by: that of its transaction, unless it reads
+    somewhere of its own.
+    """
     statement = plan.bound.statement
     if plan.as_of is not None and session.db.ports.specs[type(statement)].reads_elsewhere:
         found: CatalogSnapshot = catalog_at(session, plan.as_of)  # the rest of it is of now
@@ -59,7 +62,8 @@ def _subscription(statement: object) -> str | None:
 
 
 def check_past(session: Session, plan: Plan, seen: CatalogSnapshot) -> None:
-    """Raise SqlError 42501 unless who asks may read what a statement reads and what has gone since; at once where it reads the present.
+    """Raise SqlError 42501 unless who asks may read what a statement reads and what has gone since; at once
+    where it reads the present.
 
     ``seen``: what ``catalog_read`` returned.
     """
@@ -113,7 +117,9 @@ class _Past:
                 raise denied("function", function.name)
 
     def _narrowed(self, relation: RelationDef) -> frozenset[int]:
-        """Return the columns of a relation in whose values are attributes of composite types that have been dropped since."""
+        """Return the columns of a relation in whose values are attributes of composite types that have been
+        dropped since.
+        """
         declared = [(c.attnum, c.declared.oid) for c in relation.live if c.declared.oid >= FIRST_USER_OID]
         return frozenset(
             attnum for attnum, oid in declared if any(map(self._lost_attributes, parts_of(self._then, oid)))

@@ -3,8 +3,9 @@
     rows           SELECT, INSERT, UPDATE, DELETE, TRUNCATE on tables, or on the columns that a statement names
     definitions    an owner's alone; CREATE and USAGE on schemas, CREATE and TEMPORARY on the database
 
-``engine.definitions.needs.rights`` is the table of which statement needs what; ``engine.definitions.needs.needs`` and the modules over it say what that is.
-``check`` is asked once per statement and state of the catalog: plans remember that they passed.
+``engine.definitions.needs.rights`` is the table of which statement needs what;
+``engine.definitions.needs.needs`` and the modules over it say what that is. ``check`` is asked once per
+statement and state of the catalog: plans remember that they passed.
 
 Not looked at: names in error messages still tell that an object exists, as in PostgreSQL.
 """

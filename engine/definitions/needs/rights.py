@@ -4,9 +4,10 @@
     Elsewhere("engine.definitions.grant:run_grant", why)    is asked where the statement runs, for a reason
     Nothing(why)                    everybody may, for a reason
 
-The rows are in ``engine.statements.registry``: a class without one fails when that is imported, and so do kinds of objects and actions of
-ALTER TABLE in the tables beside this module, and ranges and queries in that of ``row``; nothing is allowed because nobody thought of it.
-``tests/rights/test_walk.py`` walks all rows beside what PostgreSQL answers.
+The rows are in ``engine.statements.registry``: a class without one fails when that is imported, and so do
+kinds of objects and actions of ALTER TABLE in the tables beside this module, and ranges and queries in that
+of ``row``; nothing is allowed because nobody thought of it. ``tests/rights/test_walk.py`` walks all rows
+beside what PostgreSQL answers.
 
 What functions a statement calls is asked for whatever class it is of (``Needs.call``).
 """
@@ -33,7 +34,9 @@ class Asked(CommentNeeds, SharedNeeds):
     """All that may be asked of a role."""
 
     def statement(self, statement: st.Statement) -> None:
-        """Ask what the row of a statement's class says. Raises SqlError 42501, and 25001 where a statement may not stand in a block."""
+        """Ask what the row of a statement's class says. Raises SqlError 42501, and 25001 where a statement
+        may not stand in a block.
+        """
         row = self.session.db.ports.specs[type(statement)].rights
         if isinstance(row, Asks):
             row.ask(self, statement)
@@ -44,7 +47,9 @@ class Asked(CommentNeeds, SharedNeeds):
             self.statement(part)
 
     def copy(self, statement: st.Copy) -> None:
-        """pg_read_server_files or pg_write_server_files for files; INSERT on the columns of a table, SELECT on those that WHERE names; SELECT; or what is written in its place asks."""
+        """pg_read_server_files or pg_write_server_files for files; INSERT on the columns of a table, SELECT
+        on those that WHERE names; SELECT; or what is written in its place asks.
+        """
         if statement.filename is not None:
             self._touch_files(reading=statement.is_from)
         if statement.query is not None:
@@ -65,7 +70,9 @@ class Asked(CommentNeeds, SharedNeeds):
         self.subscribe(statement.subscribe)
 
     def grant(self, statement: st.Grant) -> None:
-        """To hold something to grant, or some other privilege: which part of it is granted, and as whom, is decided as it runs."""
+        """To hold something to grant, or some other privilege: which part of it is granted, and as whom, is
+        decided as it runs.
+        """
         refuse_strangers(self.session, statement)
 
     def explain(self, statement: st.Explain) -> None:
@@ -84,8 +91,8 @@ _Named: TypeAlias = Callable[[Any], Sequence[int]]
 class Asks(Rights):
     """A class of which ``ask`` raises SqlError 42501 for who may not.
 
-    ``others``: what is done to temporary tables of other sessions, by PostgreSQL's word, where that is refused to everybody; ``named``: which
-    tables these are, None: those whose rows are read or written.
+    ``others``: what is done to temporary tables of other sessions, by PostgreSQL's word, where that is
+    refused to everybody; ``named``: which tables these are, None: those whose rows are read or written.
     """
 
     ask: _Ask
@@ -123,7 +130,9 @@ ACCESS: Final = "access"
 
 
 def refuse_others_temporaries(session: Session, bound: st.BoundStatement) -> None:
-    """Raise SqlError 0A000 for temporary tables of other sessions, be the user a superuser: what is in them is no business of this one."""
+    """Raise SqlError 0A000 for temporary tables of other sessions, be the user a superuser: what is in them
+    is no business of this one.
+    """
     row = session.db.ports.specs[type(bound.statement)].rights
     if not isinstance(row, Asks) or not row.others:
         return

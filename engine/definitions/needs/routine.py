@@ -25,7 +25,9 @@ class RoutineNeeds(Needs):
     # -- functions ---------------------------------------------------------------------------------
 
     def create_function(self, statement: st.CreateFunction) -> None:
-        """CREATE [OR REPLACE] FUNCTION and PROCEDURE: CREATE on the schema, USAGE of the language and of types; to own the one that is replaced."""
+        """CREATE [OR REPLACE] FUNCTION and PROCEDURE: CREATE on the schema, USAGE of the language and of
+        types; to own the one that is replaced.
+        """
         self._create_in(statement.function.schema)
         made = statement.function
         self.use_language("internal" if made.internal else made.language)
@@ -64,7 +66,9 @@ class RoutineNeeds(Needs):
             self._use_type(oid)
 
     def alter_function(self, statement: st.AlterFunction) -> None:
-        """To own it; CREATE on the schema where it is called otherwise. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
+        """To own it; CREATE on the schema where it is called otherwise. SET SCHEMA: CREATE on that first;
+        where it is there already, nothing else.
+        """
         if statement.schema is not None:
             self._create_in(statement.schema)
             if statement.schema != self._function(statement.function).schema:
@@ -111,7 +115,9 @@ class RoutineNeeds(Needs):
         raise Replan  # dropped since the plan was made
 
     def alter_text_search(self, statement: st.AlterTextSearch) -> None:
-        """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already, nothing else."""
+        """To own it; CREATE on its schema. SET SCHEMA: CREATE on that first; where it is there already,
+        nothing else.
+        """
         self._alter_placed(self._text_search(statement.object), statement, self._own_text_search)
 
     def create_text_search(self, statement: st.CreateConfiguration | st.CreateDictionary) -> None:

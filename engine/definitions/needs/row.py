@@ -1,8 +1,8 @@
 """What queries and changes of rows need: privileges on tables, or on the columns that they name.
 
-A view's owner needs the right to read what the view reads; who reads the view needs only the view (manual 41.5). Of the target of a
-change the privilege to read is needed for those columns that its expressions name. What each kind of range and query asks is a table
-with a row for all of them.
+A view's owner needs the right to read what the view reads; who reads the view needs only the view (manual
+41.5). Of the target of a change the privilege to read is needed for those columns that its expressions name.
+What each kind of range and query asks is a table with a row for all of them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ class RowNeeds(Needs):
     """What a query or a change needs of a role."""
 
     def query(self, node: object, role: RoleDef, skip: q.Range | None = None, *, reach: bool = True) -> None:
-        """Check everything that a tree reads, as ``role``; inside a view its owner's rights count (``planner.bind.stored.readers``).
+        """Check everything that a tree reads, as ``role``; inside a view its owner's rights count
+        (``planner.bind.stored.readers``).
 
-        ``skip``: is checked elsewhere, but for what a view reads, or a policy. ``reach``: USAGE of schemas, too, which what a view or a
-        policy reads does not need: its names were looked up when it was made.
+        ``skip``: is checked elsewhere, but for what a view reads, or a policy. ``reach``: USAGE of schemas,
+        too, which what a view or a policy reads does not need: its names were looked up when it was made.
         """
         reading = _Reading(self, role, skip, reach)
         waiting = deque([node])  # so that what stands first, and outside, is told first
@@ -100,7 +101,9 @@ class RowNeeds(Needs):
     def _change(
         self, statement: q.Insert | q.Update | q.Delete | q.Merge, relation: RelationDef
     ) -> q.Range | None:
-        """Check what DML asks of the table that it changes; return the range that this is in its source, if it is one."""
+        """Check what DML asks of the table that it changes; return the range that this is in its source, if
+        it is one.
+        """
         target: q.Range | None = None
         read: frozenset[int] | set[int] = frozenset()
         match statement:
@@ -139,7 +142,9 @@ class RowNeeds(Needs):
         return target
 
     def _through(self, statement: q.Insert | q.Update | q.Delete, through: q.ThroughViews) -> q.Range | None:
-        """As ``_change``, through views: the role needs rights to the first one, who each reads as to what that one is over."""
+        """As ``_change``, through views: the role needs rights to the first one, who each reads as to what
+        that one is over.
+        """
         checker: RowNeeds = self
         for number, use in enumerate(through.uses):
             used = checker._used(use.oid) if number == 0 else checker._relation(use.oid)
@@ -176,7 +181,9 @@ def _nothing(node: object) -> Iterable[Any]:
 
 
 class _Reading:
-    """One walk over what a tree reads; its methods ask what a node asks, and return what is below it that has to be looked at, too."""
+    """One walk over what a tree reads; its methods ask what a node asks, and return what is below it that has
+    to be looked at, too.
+    """
 
     __slots__ = ("_needs", "_reach", "_role", "_skip", "_used")
 
@@ -290,9 +297,11 @@ def _named_by(marked: q.Range) -> int:
 def _target(
     statement: q.Update | q.Delete | q.Merge, relation: RelationDef
 ) -> tuple[q.Range, frozenset[int]]:
-    """Return the range of what an UPDATE and its kin change, a table or a view, and which of its columns the statement itself reads.
+    """Return the range of what an UPDATE and its kin change, a table or a view, and which of its columns the
+    statement itself reads.
 
-    The source outputs the row id, the old row and which partition has it whoever asks, so those targets are not counted.
+    The source outputs the row id, the old row and which partition has it whoever asks, so those targets are
+    not counted.
     """
     source = statement.source
     target = source.ranges[0]

@@ -1,5 +1,5 @@
-"""What is asked about objects that all databases share, and that are not PostgreSQL's: roles, databases, extensions, sources, timelines,
-subscriptions; files of the server, locks.
+"""What is asked about objects that all databases share, and that are not PostgreSQL's: roles, databases,
+extensions, sources, timelines, subscriptions; files of the server, locks.
 
 That something named is not there at all is for the statement to say when it runs.
 """
@@ -74,7 +74,9 @@ class SharedNeeds(DefinitionNeeds):
             self._own_database(database.oid)
 
     def alter_defaults(self, statement: st.AlterDefaults) -> None:
-        """Of a role: to be it, or CREATEROLE; of all: to be a superuser; of a database: to own it. What settings may be set is ``Settings.check``'s."""
+        """Of a role: to be it, or CREATEROLE; of all: to be a superuser; of a database: to own it. What
+        settings may be set is ``Settings.check``'s.
+        """
         database = self.catalog.database_named(statement.database) if statement.database else None
         if statement.database and database is None:
             return
@@ -188,7 +190,9 @@ class SharedNeeds(DefinitionNeeds):
             raise SqlError("42501", message)
 
     def _admit(self, role: RoleDef, grantor: RoleDef | None = None) -> None:
-        """Check that the role may say who the members of another are; the admin option has to be ``grantor``'s, if there is one."""
+        """Check that the role may say who the members of another are; the admin option has to be
+        ``grantor``'s, if there is one.
+        """
         if self.rights.superuser:
             return
         if role.superuser:

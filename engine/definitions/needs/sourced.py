@@ -1,4 +1,5 @@
-"""Nobody but a source changes its tables: what statements are refused, and how (promise: a table is what its source said).
+"""Nobody but a source changes its tables: what statements are refused, and how (promise: a table is what its
+source said).
 
 Indexes may be added, the table may be renamed and read; its rows, columns and constraints are the source's.
 """

@@ -1,4 +1,5 @@
-"""ALTER TABLE: its actions, in order, and those on constraints, owners and schemas (columns: ``engine.definitions.table.alter_columns``).
+"""ALTER TABLE: its actions, in order, and those on constraints, owners and schemas (columns:
+``engine.definitions.table.alter_columns``).
 
 New constraints are checked against the rows there are.
 """
@@ -256,8 +257,8 @@ async def _set_options(session: Session, relation: RelationDef, options: Mapping
 
 
 async def _set_persistence(session: Session, relation: RelationDef, persistence: Literal["p", "u"]) -> None:
-    """SET LOGGED and UNLOGGED; sequences of a table's columns follow it. Raises SqlError 42P16 where a key would lead from a
-    logged table to one that is not.
+    """SET LOGGED and UNLOGGED; sequences of a table's columns follow it. Raises SqlError 42P16 where a key
+    would lead from a logged table to one that is not.
     """
     if persistence == "p":
         links = [(key.foreign.table, key) for key in relation.foreign_keys if key.foreign is not None]
@@ -448,7 +449,9 @@ async def _drop_constraint(session: Session, relation: RelationDef, action: st.D
 
 
 def _refuse_part_of_index(session: Session, relation: RelationDef, constraint: ConstraintDef) -> None:
-    """Raise SqlError 2BP01 for a key of a partition whose index is that of an index of the table above it, which has no constraint."""
+    """Raise SqlError 2BP01 for a key of a partition whose index is that of an index of the table above it,
+    which has no constraint.
+    """
     index = next(i for i in relation.indexes if i.oid == constraint.index_oid)
     above = session.catalog.relation_by_oid(index.parent) if index.parent and not constraint.parent else None
     if above is not None:

@@ -1,7 +1,8 @@
-"""ALTER TABLE's actions on columns. Stored rows are touched only where their values must change (docs/internals/storage.md).
+"""ALTER TABLE's actions on columns. Stored rows are touched only where their values must change
+(docs/internals/storage.md).
 
-ADD COLUMN with a constant default is a catalog entry (the missing value); with a volatile default, or a generated column,
-the rows are rewritten. DROP COLUMN leaves the slot in old rows.
+ADD COLUMN with a constant default is a catalog entry (the missing value); with a volatile default, or a
+generated column, the rows are rewritten. DROP COLUMN leaves the slot in old rows.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ MAX_COLUMNS = 1600
 
 
 async def add_column(session: Session, plan: Plan, relation: RelationDef, action: st.AddColumn) -> None:
-    """ADD COLUMN. Raises SqlError 42701, 54011, and what its default, keys and constraints raise for the rows there are."""
+    """ADD COLUMN. Raises SqlError 42701, 54011, and what its default, keys and constraints raise for the rows
+    there are.
+    """
     spec = action.column
     if any(c.name == spec.name for c in relation.live):
         message = f'column "{spec.name}" of relation "{relation.name}" already exists'
@@ -349,7 +352,9 @@ async def add_computed_index(
 
 
 async def fill_hidden(session: Session, plan: Plan, table: RelationDef, changed: RelationDef) -> None:
-    """Store a definition that has more hidden columns than ``table``, and their value in every row. Raises SqlError 23505."""
+    """Store a definition that has more hidden columns than ``table``, and their value in every row. Raises
+    SqlError 23505.
+    """
     await store_with_hidden(session, table, changed, make_env(context(session, plan, ())))
 
 
@@ -374,7 +379,9 @@ def _check_columns(session: Session, relation: RelationDef, constraint: Any) -> 
 
 @opening
 def views_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[RelationDef]:
-    """Return the views that can be bound, but no longer once ``after`` replaces ``before``: as they would be written then."""
+    """Return the views that can be bound, but no longer once ``after`` replaces ``before``: as they would be
+    written then.
+    """
     if not is_named(session.catalog, identities(before)):
         return []
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
@@ -424,7 +431,8 @@ async def alter_types(
 ) -> None:
     """All ALTER COLUMN TYPE of a statement: rows change where their values, or the form they are stored in, change.
 
-    Raises SqlError 0A000 where a view, a trigger or an exclusion constraint reads a column, what USING raises, 23502, 23514, 23505.
+    Raises SqlError 0A000 where a view, a trigger or an exclusion constraint reads a column, what USING
+    raises, 23502, 23514, 23505.
     """
     retyped = [await _retyped(session, relation, action) for action in retypes]
     by_attnum = {one.after.attnum: one.after for one in retyped}
@@ -461,7 +469,9 @@ class _Retyped:
 
 
 async def _retyped(session: Session, relation: RelationDef, action: st.ColumnRetype) -> _Retyped:
-    """Return what a column will be, once nothing is found that forbids it; the sequence of an identity column follows it."""
+    """Return what a column will be, once nothing is found that forbids it; the sequence of an identity column
+    follows it.
+    """
     column = _find_column(relation, action.column)
     _refuse_if_viewed(session, relation, column)
     refuse_cycle(session, row_type_oid(relation.oid), action.type.oid)
@@ -519,7 +529,9 @@ def _retyping(
 
 
 def _with_statistics_rebound(session: Session, relation: RelationDef, attnum: int) -> RelationDef:
-    """Return a table with its extended statistics bound under the new type of a column. Raises SqlError as ``retyped_statistics``."""
+    """Return a table with its extended statistics bound under the new type of a column. Raises SqlError as
+    ``retyped_statistics``.
+    """
     try:
         return replace(relation, statistics=retyped_statistics(relation, attnum, session.catalog))
     except SqlError as error:

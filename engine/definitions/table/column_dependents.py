@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 class Losses:
     """What goes with a column of ``relation``, and with those that are generated from it.
 
-    ``views``: by column, those that name it. ``broken``: all that cannot be bound any more. ``links``: what hangs on ``functions``.
-    ``drawing``: columns whose defaults draw from ``sequences``, which the column owns.
+    ``views``: by column, those that name it. ``broken``: all that cannot be bound any more. ``links``: what
+    hangs on ``functions``. ``drawing``: columns whose defaults draw from ``sequences``, which the column
+    owns.
     """
 
     relation: RelationDef

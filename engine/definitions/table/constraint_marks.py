@@ -3,8 +3,8 @@
     UPDATE pg_constraint SET convalidated = false WHERE ...      VALIDATE CONSTRAINT looks at the rows again
     UPDATE pg_constraint SET convalidated = true WHERE ...       nothing looks at them: as in PostgreSQL, that is the superuser's word
 
-Rows and plans do not depend on it, so tables keep their versions. It is undone with its transaction like any other change of
-the catalog, and does not lock the tables' rows.
+Rows and plans do not depend on it, so tables keep their versions. It is undone with its transaction like any
+other change of the catalog, and does not lock the tables' rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 async def mark(
     session: Session, plan: Plan, statement: st.MarkConstraints, params: tuple[Any, ...]
 ) -> Outcome:
-    """Run UPDATE pg_constraint SET convalidated. Raises SqlError 23502 for NULL, 42501 for a constraint that is built in."""
+    """Run UPDATE pg_constraint SET convalidated. Raises SqlError 23502 for NULL, 42501 for a constraint that
+    is built in.
+    """
     query = compiled_query(plan, "query", statement.query)
     prepare_source(session, query)
     await settle(session.block.ensure_txn().begin_write([], tables_to_lock(session, plan, "query")))

@@ -207,7 +207,9 @@ def _with_late_defaults(
     relation: RelationDef,
     sequences: Sequence[Stored],
 ) -> RelationDef:
-    """Return a new table with the defaults that name it or its sequences. Raises SqlError 42P01 for what is not made either."""
+    """Return a new table with the defaults that name it or its sequences. Raises SqlError 42P01 for what is
+    not made either.
+    """
     if all(column.late is None for column in statement.columns):
         return relation
     made = session.catalog.with_changes([relation, *sequences], (), session.db.next_catalog_version())
@@ -303,7 +305,9 @@ async def create_schema(session: Session, plan: Plan, statement: st.CreateSchema
 
 
 def _element_order(element: ast.StatementNode) -> int:
-    """Sequences come first, then tables, views, indexes, triggers, privileges, in whatever order they are written (manual, CREATE SCHEMA)."""
+    """Sequences come first, then tables, views, indexes, triggers, privileges, in whatever order they are
+    written (manual, CREATE SCHEMA).
+    """
     return SCHEMA_ELEMENTS.index(type(element))
 
 

@@ -1,4 +1,5 @@
-"""Rows of foreign tables: only the handler of a wrapper could get or change them, and no wrapper has one, so statements that touch them say so.
+"""Rows of foreign tables: only the handler of a wrapper could get or change them, and no wrapper has one, so
+statements that touch them say so.
 
 SELECT * FROM ft                55000: foreign-data wrapper "w" has no handler       asked while it is planned, ahead of rights
 SELECT * FROM v   (over ft)     the same, and so of a partition that is not pruned, of EXPLAIN and DECLARE CURSOR
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
 
 def refuse_foreign_rows(session: Session, plan: Plan) -> None:
-    """Raise SqlError 55000 for a statement that reads or changes rows of a foreign table. COPY FROM says so when it has begun."""
+    """Raise SqlError 55000 for a statement that reads or changes rows of a foreign table. COPY FROM says so
+    when it has begun.
+    """
     catalog = session.catalog
     statement: Any = plan.bound.statement
     if isinstance(statement, st.Truncate):

@@ -52,9 +52,11 @@ def refuse_held_rows(catalog: CatalogSnapshot, relation: RelationDef) -> None:
 
 
 async def repack_rows(session: Session, oid: int, holding: Iterable[tuple[RelationDef, ColumnDef]]) -> None:
-    """Store the values of columns anew that have values of a composite type in them, which has lost attributes: they no longer count.
+    """Store the values of columns anew that have values of a composite type in them, which has lost
+    attributes: they no longer count.
 
-    Nobody else reads or writes the tables from here on. Raises SqlError 23505 where keys of an index are no longer unique.
+    Nobody else reads or writes the tables from here on. Raises SqlError 23505 where keys of an index are no
+    longer unique.
     """
     tables: dict[int, list[int]] = {}
     for relation, column in holding:
@@ -95,7 +97,8 @@ _Repack = Callable[[Any], Any]
 def _repacker(
     catalog: CatalogSnapshot, oid: int, of: int, known: dict[int, _Repack | None]
 ) -> _Repack | None:
-    """Return what stores a value of the type ``oid`` anew, None where there are no values of the composite type ``of`` in it.
+    """Return what stores a value of the type ``oid`` anew, None where there are no values of the composite
+    type ``of`` in it.
 
     ``known`` keeps the answers of composite types: each is asked for once, however many attributes are of it.
     """
@@ -171,13 +174,17 @@ def refuse_unordered(catalog: CatalogSnapshot, type_: TypeDef, oid: int) -> None
 
 
 async def renew_holders(session: Session, relation: RelationDef) -> None:
-    """Give the tables whose columns hold rows of ``relation``, whose columns have changed, new versions: plans know the fields."""
+    """Give the tables whose columns hold rows of ``relation``, whose columns have changed, new versions:
+    plans know the fields.
+    """
     held = columns_holding(session.catalog, row_type_oid(relation.oid), row_array_oid(relation.oid))
     await touch(session, {other.oid for other, _ in held} - {relation.oid})
 
 
 def refuse_cycle(session: Session, row: int, oid: int) -> None:
-    """Raise SqlError 42P16 for an attribute or column, of type ``oid``, of a composite type or row type that is in its values."""
+    """Raise SqlError 42P16 for an attribute or column, of type ``oid``, of a composite type or row type that
+    is in its values.
+    """
     if row in parts_of(session.catalog, oid):
         raise SqlError(
             "42P16", f"composite type {type_name(session, row, None)} cannot be made a member of itself"

@@ -39,7 +39,9 @@ LONGEST_TRY_MS: Final = (
 
 
 async def build_ahead(session: Session, plan: Plan, context: Callable[[], ExecContext]) -> None:
-    """Build the indexes that the statement will need. ``context``: its execution's. Raises SqlError 23505, 25001; SchemaChanged."""
+    """Build the indexes that the statement will need. ``context``: its execution's. Raises SqlError 23505,
+    25001; SchemaChanged.
+    """
     built = session.ahead
     command, table, wanted = _wanted(session, plan)
     stale = [a for a in built.builds if table is None or not any(a.fits(table, index) for index in wanted)]

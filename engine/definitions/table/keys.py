@@ -31,7 +31,9 @@ def unused_name(
     label: str,
     taken: Iterable[str] = (),
 ) -> str:
-    """Return ``table_col_label``, numbered when a relation of the schema has that name already; ``taken``: others, a set where they are many."""
+    """Return ``table_col_label``, numbered when a relation of the schema has that name already; ``taken``:
+    others, a set where they are many.
+    """
     names = taken if isinstance(taken, set) else set(taken)
 
     def used(name: str) -> bool:
@@ -49,7 +51,8 @@ def unused_key_name(session: Session, relation: RelationDef, key: KeySpec) -> st
 
 
 def add_keys(session: Session, relation: RelationDef, keys: Sequence[KeySpec]) -> RelationDef:
-    """Return ``relation`` with PRIMARY KEY, UNIQUE and EXCLUDE constraints and their indexes added, and hidden columns for expressions.
+    """Return ``relation`` with PRIMARY KEY, UNIQUE and EXCLUDE constraints and their indexes added, and
+    hidden columns for expressions.
 
     Raises 42P16 for a second primary key, 42703 for an unknown column, 42701 for one named twice, 42P07 for
     a taken name.
@@ -168,7 +171,9 @@ def _key_from_index(session: Session, relation: RelationDef, key: KeySpec) -> Re
 
 
 def _index_for_key(session: Session, relation: RelationDef, key: KeySpec) -> IndexDef:
-    """Return the index that USING INDEX names. Raises SqlError 42704; 55000 and 42809 for one that cannot be a key's."""
+    """Return the index that USING INDEX names. Raises SqlError 42704; 55000 and 42809 for one that cannot be
+    a key's.
+    """
     index = next((i for i in relation.every_index if i.name == key.using_index), None)
     if index is None:
         other = session.catalog.relation(relation.schema, key.using_index or "")
@@ -245,7 +250,9 @@ def add_checks(
 
 @contextmanager
 def building_indexes(relation: RelationDef, session: Session) -> Iterator[None]:
-    """Report a duplicate that a table's rows already hold as PostgreSQL does while it builds an index (23505); its key to who may read it."""
+    """Report a duplicate that a table's rows already hold as PostgreSQL does while it builds an index
+    (23505); its key to who may read it.
+    """
     try:
         yield
     except DuplicateKey as error:

@@ -4,9 +4,10 @@
     REFRESH                     a new generation of the shard, filled by the query of now
     REFRESH CONCURRENTLY        the rows that differ are deleted and inserted; the others stay as they are
 
-What a refresh reads, and what it writes, belong to one transaction: whoever sees its rows sees them with everything that
-was committed before it, and nobody waits for it to read the view, whichever form it has. It lets no scan of what it reads
-be overtaken: like INSERT ... SELECT it runs again, and at last locks the tables (``engine.session.transaction.races``).
+What a refresh reads, and what it writes, belong to one transaction: whoever sees its rows sees them with
+everything that was committed before it, and nobody waits for it to read the view, whichever form it has. It
+lets no scan of what it reads be overtaken: like INSERT ... SELECT it runs again, and at last locks the tables
+(``engine.session.transaction.races``).
 """
 
 from __future__ import annotations
@@ -130,7 +131,8 @@ async def refresh(
 ) -> Outcome:
     """REFRESH MATERIALIZED VIEW.
 
-    Raises SqlError 23505 where the new rows do not fit a unique index, 21000 (CONCURRENTLY) for rows that are there twice.
+    Raises SqlError 23505 where the new rows do not fit a unique index, 21000 (CONCURRENTLY) for rows that are
+    there twice.
     """
     relation = table_of(session, statement.table)
     refuse_change(session, relation, "REFRESH MATERIALIZED VIEW")
@@ -257,7 +259,8 @@ async def _replace_what_differs(
 ) -> None:
     """Make the rows of a materialized view those of ``result``; rows are equal that print alike.
 
-    The new ones wait in a file, and are compared a bucket at a time: neither they nor the old ones are ever all in memory.
+    The new ones wait in a file, and are compared a bucket at a time: neither they nor the old ones are ever
+    all in memory.
     """
     txn, shard = session.block.ensure_txn(), ShardId(relation.oid)
     width = len(relation.live)  # what indexes keep for themselves is behind, and made of it
@@ -323,7 +326,9 @@ async def _batches(
 
 
 def _compare(new: bytes, old: bytes, added: bytearray, gone: array[int]) -> int | None:
-    """Mark the rows of one bucket that are to be added, and those that are to go; return a row without NULLs that is there twice, if any is."""
+    """Mark the rows of one bucket that are to be added, and those that are to go; return a row without NULLs
+    that is there twice, if any is.
+    """
     wanted: dict[bytes, list[int]] = {}
     for digest, number in paced_iter(ENTRY.iter_unpack(new)):
         same = wanted.setdefault(digest, [])

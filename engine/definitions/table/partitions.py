@@ -4,8 +4,8 @@
     ALTER TABLE ... ATTACH PARTITION ┴> ``inherit``: CHECKs, indexes and keys, foreign keys, row triggers of the parent
     ALTER TABLE parent ADD ...       ──> ``inherit`` for each partition, and theirs
 
-A parent has a shard without rows. Its lock is the one that counts: whoever uses the parent holds it by intention, so a partition
-comes or goes only when nobody does, and plans of the parent are made anew then.
+A parent has a shard without rows. Its lock is the one that counts: whoever uses the parent holds it by
+intention, so a partition comes or goes only when nobody does, and plans of the parent are made anew then.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def check_key(relation: RelationDef, key: PartitionKey) -> None:
 
 
 def refuse_keys_over_foreign(session: Session, table: RelationDef, *, key: bool) -> None:
-    """Raise SqlError 42809 for a partitioned table that is to have a unique index though foreign tables are among its partitions.
+    """Raise SqlError 42809 for a partitioned table that is to have a unique index though foreign tables are
+    among its partitions.
 
     Of a constraint's (``key``) the table right above is told, of another one's that which the statement names.
     """
@@ -81,7 +82,9 @@ def refuse_keys_over_foreign(session: Session, table: RelationDef, *, key: bool)
 
 
 def _refuse_foreign(child: RelationDef, parent: RelationDef, *, made: bool) -> None:
-    """Raise SqlError 42809 for a foreign table that is to be a partition of a table with unique indexes, which only who has the rows could keep."""
+    """Raise SqlError 42809 for a foreign table that is to be a partition of a table with unique indexes,
+    which only who has the rows could keep.
+    """
     if not any(index.unique for index in parent.indexes):
         return
     if made:
@@ -107,7 +110,9 @@ def check_keys(relation: RelationDef) -> None:
 
 
 def joined(session: Session, relation: RelationDef, statement: st.CreateTable) -> RelationDef:
-    """Return a new table as the partition that it is to be, without what it has from its parent. Raises SqlError 42P17."""
+    """Return a new table as the partition that it is to be, without what it has from its parent. Raises
+    SqlError 42P17.
+    """
     parent = table_of(session, statement.parent)
     if statement.bound is None:
         raise AssertionError("a partition is attached without a bound")
@@ -177,10 +182,11 @@ async def check_rows(session: Session, partition: RelationDef, *, default: bool 
 async def inherit(
     session: Session, child: RelationDef, parent: RelationDef, *, made: bool, every: bool = True
 ) -> RelationDef:
-    """Return ``child`` with all of ``parent`` that it has not yet, to be stored. ``made``: it is new, or the parent has just got it.
+    """Return ``child`` with all of ``parent`` that it has not yet, to be stored. ``made``: it is new, or the
+    parent has just got it.
 
-    Where not, it has to have the parent's CHECKs already (42804). Not ``every``: indexes that the parent has ONLY stay out.
-    Raises what adding raises.
+    Where not, it has to have the parent's CHECKs already (42804). Not ``every``: indexes that the parent has
+    ONLY stay out. Raises what adding raises.
     """
     child = _with_checks(session, child, parent, made=made)
     if child.kind == "f" and every:
@@ -370,8 +376,9 @@ def _with_triggers(session: Session, child: RelationDef, parent: RelationDef) ->
 async def inherit_below(session: Session, parent: RelationDef, unused_for: str = "") -> None:
     """Give the partitions of a table, and theirs, what it has got.
 
-    ``unused_for``: the command (ALTER TABLE, CREATE INDEX) that wants partitions which no query of the session reads; CREATE INDEX
-    passes by those that have such an index. Raises SqlError 55006, and what adding raises for their rows.
+    ``unused_for``: the command (ALTER TABLE, CREATE INDEX) that wants partitions which no query of the
+    session reads; CREATE INDEX passes by those that have such an index. Raises SqlError 55006, and what
+    adding raises for their rows.
     """
     for child in session.catalog.partitions_of(parent.oid):
         between()
@@ -509,9 +516,10 @@ def _check_columns(child: RelationDef, parent: RelationDef) -> None:
 async def detach(session: Session, parent: RelationDef, action: st.DetachPartition) -> None:
     """DETACH PARTITION: the table keeps its rows, indexes, CHECKs and foreign keys.
 
-    CONCURRENTLY does it at once, too, as nobody who only reads waits for it; it is asked what PostgreSQL asks, and the table
-    keeps the condition of its rows as a CHECK. So none is ever pending, for FINALIZE.
-    Raises SqlError 42P01, 55000, 25001 (CONCURRENTLY in a block); 23503 where rows refer to its own by a foreign key to the table.
+    CONCURRENTLY does it at once, too, as nobody who only reads waits for it; it is asked what PostgreSQL
+    asks, and the table keeps the condition of its rows as a CHECK. So none is ever pending, for FINALIZE.
+    Raises SqlError 42P01, 55000, 25001 (CONCURRENTLY in a block); 23503 where rows refer to its own by a
+    foreign key to the table.
     """
     if action.concurrently:
         session.block.must_be_alone("ALTER TABLE ... DETACH CONCURRENTLY")

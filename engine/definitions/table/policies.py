@@ -1,7 +1,8 @@
 """CREATE, ALTER, DROP POLICY, and ALTER TABLE … ROW LEVEL SECURITY.
 
-A policy is kept with its table: whatever changes it gives the table a new version, so plans are made anew, and waits for the
-transactions that have written the table. What its expressions read it depends on, as a view does:
+A policy is kept with its table: whatever changes it gives the table a new version, so plans are made anew,
+and waits for the transactions that have written the table. What its expressions read it depends on, as a view
+does:
 
     tables and views that its sub-selects name     DROP … CASCADE of one takes the policy
     columns, of its own table too                  DROP COLUMN … CASCADE, likewise; their types stay

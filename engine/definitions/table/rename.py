@@ -1,7 +1,7 @@
 """ALTER ... RENAME: relations, columns, constraints, schemas, roles, databases.
 
-What names a renamed thing is stored as text (views, bodies, checks, policies, triggers), so it is bound against the catalog of before the change
-and printed against the one after it: ``rebase_queries``.
+What names a renamed thing is stored as text (views, bodies, checks, policies, triggers), so it is bound
+against the catalog of before the change and printed against the one after it: ``rebase_queries``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What several actions of ALTER TABLE do: store a definition, go through all rows under a lock, put others in their place.
+"""What several actions of ALTER TABLE do: store a definition, go through all rows under a lock, put others in
+their place.
 
     rows ──pieces──> what each becomes ──> few: tuples, as INSERT has them
                                        └─> more: parts, written as they are made; the table's own once all are there
@@ -49,7 +50,8 @@ def to_be_rewritten(relation: RelationDef) -> RelationDef:
 
 
 async def locked_rows(session: Session, relation: RelationDef) -> AsyncIterator[list[Row]]:
-    """Yield the values of every row, own changes included, in chunks; nobody changes any from here on. A foreign table has none.
+    """Yield the values of every row, own changes included, in chunks; nobody changes any from here on. A
+    foreign table has none.
 
     Raises SqlError 53200 where the statement has gathered too much by then.
     """
@@ -98,9 +100,10 @@ async def _renewed(session: Session, before: RelationDef, renew: Renew) -> Async
 def completing(session: Session, shape: TableShape, env: Env) -> Renew:
     """Return what computes all that is generated in a table's rows, when its definition changes.
 
-    Generated columns as the role that changes it; what indexes keep of a row (their expressions, the conditions of partial ones) as the table's
-    owner, who wrote them: they would run with the rights of whoever changes the table. The rows may be any slice of the table's; what is
-    returned may be called in open code.
+    Generated columns as the role that changes it; what indexes keep of a row (their expressions, the
+    conditions of partial ones) as the table's owner, who wrote them: they would run with the rights of
+    whoever changes the table. The rows may be any slice of the table's; what is returned may be called in
+    open code.
     """
     columns = shape.relation.columns
     own = [one for one in shape.generated if not columns[one[0]].hidden]
@@ -119,7 +122,9 @@ def completing(session: Session, shape: TableShape, env: Env) -> Renew:
 async def store_with_hidden(
     session: Session, before: RelationDef, changed: RelationDef, env: Env | None = None
 ) -> None:
-    """Store a definition with more hidden columns and indexes, and all rows anew with what those keep. Raises SqlError 23505."""
+    """Store a definition with more hidden columns and indexes, and all rows anew with what those keep. Raises
+    SqlError 23505.
+    """
     complete = completing(session, TableShape.of(changed, session), env or Env((), session, shared=Shared()))
     more = (None,) * (len(changed.columns) - len(before.columns))
     without = replace(changed, indexes=before.indexes, constraints=before.constraints)
@@ -137,7 +142,9 @@ class FewOrMore:
         self._first: list[Row] = []
 
     async def few(self) -> list[Row] | None:
-        """Return all rows if there are at most ``BULK_ROWS``, of ``FEW_BYTES`` together; else None, and ``batches`` has them."""
+        """Return all rows if there are at most ``BULK_ROWS``, of ``FEW_BYTES`` together; else None, and
+        ``batches`` has them.
+        """
         measure, size = row_measure(self._relation), 0
         async for chunk in self._chunks:
             self._first += chunk
@@ -173,7 +180,9 @@ class RowCheck:
     """CHECK constraints of a table, for rows that are there already."""
 
     def __init__(self, session: Session, relation: RelationDef, constraints: Iterable[ConstraintDef]) -> None:
-        """Compile the constraints. Raises SqlError 42501 for functions that the user may not call, 42883 and others where one has no meaning."""
+        """Compile the constraints. Raises SqlError 42501 for functions that the user may not call, 42883 and
+        others where one has no meaning.
+        """
         self._relation = relation
         self._env = Env((), session, shared=Shared())
         layout = table_layout(relation)

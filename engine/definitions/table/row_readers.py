@@ -1,11 +1,13 @@
-"""Which stored texts read some relations, or rows of some composite types: those that name them, and those that get such rows otherwise.
+"""Which stored texts read some relations, or rows of some composite types: those that name them, and those
+that get such rows otherwise.
 
 SELECT * FROM t                           depends on t
 SELECT * FROM rows_of_t() r(a, b)         depends on the function, and has the columns that t has
 SELECT * FROM x, unnest(x.many_t) r(a, b)    depends on a relation with a column of such rows, be it in arrays or within others
 
-All are written anew when the columns of the relation, or the attributes of the type, change. They are found along the edges of the
-graph (``engine.catalog.graph``), so that a change costs what reads the relation, not what the catalog has.
+All are written anew when the columns of the relation, or the attributes of the type, change. They are found
+along the edges of the graph (``engine.catalog.graph``), so that a change costs what reads the relation, not
+what the catalog has.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ class Readers:
     __slots__ = ("_catalog", "_named", "_objects", "_oids")
 
     def __init__(self, catalog: CatalogSnapshot, oids: Set[int], objects: Set[int], named: Set[int]) -> None:
-        """Take the relations themselves, and what has their rows: ``objects`` by what depends on it, ``named`` by texts that name it."""
+        """Take the relations themselves, and what has their rows: ``objects`` by what depends on it,
+        ``named`` by texts that name it.
+        """
         self._catalog: Final = catalog
         self._oids: Final = oids
         self._objects: Final = objects
@@ -43,7 +47,9 @@ class Readers:
         return not self._objects.isdisjoint(depends_on) or not self._named.isdisjoint(named_oids(text))
 
     def relations(self, now: CatalogSnapshot) -> list[RelationDef]:
-        """Return as they are in ``now`` the relations, themselves included, that may have a text which reads any, oldest first."""
+        """Return as they are in ``now`` the relations, themselves included, that may have a text which reads
+        any, oldest first.
+        """
         found = {item.oid for item in self._items() if isinstance(item, RelationDef)}
         every = (now.relation_by_oid(oid) for oid in paced_iter(sorted(found | self._oids)))
         return [relation for relation in every if relation is not None]

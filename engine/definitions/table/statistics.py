@@ -2,7 +2,8 @@
 
     schema s  <──n── statistics s.x ──a──> columns of table t ──n──> functions, types in expressions
 
-Nothing is planned by their definition, so a change of it gives the table no new version, and waits for nobody who writes rows.
+Nothing is planned by their definition, so a change of it gives the table no new version, and waits for nobody
+who writes rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Extended statistics as parts of their tables: what goes with a column, a schema or a role, what LIKE copies, who owns them."""
+"""Extended statistics as parts of their tables: what goes with a column, a schema or a role, what LIKE
+copies, who owns them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What triggers of tables depend on, and what goes and is named with them: for DDL that changes tables, and that of triggers."""
+"""What triggers of tables depend on, and what goes and is named with them: for DDL that changes tables, and
+that of triggers.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ def truncated(
 ) -> tuple[list[RelationDef], list[RelationDef]]:
     """Return all tables that become empty, and those among them that CASCADE adds, without the partitions of these.
 
-    What is left out refers to none of them, where ``refuse_referenced`` has nothing against it. Raises Replan for a table that has been dropped.
+    What is left out refers to none of them, where ``refuse_referenced`` has nothing against it. Raises Replan
+    for a table that has been dropped.
     """
     tables: dict[int, RelationDef] = {}
     open_: list[RelationDef] = []

@@ -1,11 +1,13 @@
-"""Indexes that CREATE INDEX and REINDEX CONCURRENTLY leave behind where they fail: named, but not built (``RelationDef.unbuilt``).
+"""Indexes that CREATE INDEX and REINDEX CONCURRENTLY leave behind where they fail: named, but not built
+(``RelationDef.unbuilt``).
 
     CREATE UNIQUE INDEX CONCURRENTLY i ON t (a)     23505, a cancel, a time-out, what an expression raises
       its transaction                               rolled back
       a transaction of its own                      t.unbuilt = (i,)        indisvalid, indisready false
     REINDEX INDEX i, REINDEX TABLE t                built under the table's lock, t.indexes = (..., i)
 
-PostgreSQL makes the index known first and builds it then; here it becomes known when it is built, or when that has failed.
+PostgreSQL makes the index known first and builds it then; here it becomes known when it is built, or when
+that has failed.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ LEAVE_WAITS_MS: Final = 1000
 
 
 def leaves(session: Session, table: RelationDef, indexes: Sequence[IndexDef]) -> None:
-    """Say that the running statement, should it fail from now on, leaves these indexes behind; a temporary table's none."""
+    """Say that the running statement, should it fail from now on, leaves these indexes behind; a temporary
+    table's none.
+    """
     session.ahead.left = () if table.persistence == "t" else tuple((table.oid, index) for index in indexes)
 
 
@@ -60,7 +64,8 @@ def again_beside(session: Session, table: RelationDef, index: IndexDef) -> Index
 
 
 async def leave_behind(session: Session) -> None:
-    """Store what the statement that has failed leaves behind, in a transaction of its own, which a further cancel does not reach.
+    """Store what the statement that has failed leaves behind, in a transaction of its own, which a further
+    cancel does not reach.
 
     The failed one must hold no locks any more. Nothing is stored where the table is gone, the name taken by now, or the
     table locked for longer than ``LEAVE_WAITS_MS``.
@@ -100,7 +105,8 @@ def _with_unbuilt(session: Session, table: RelationDef, index: IndexDef) -> Rela
 
 
 async def build_left(session: Session, statement: st.Maintenance, tables: Sequence[int]) -> None:
-    """REINDEX: build what CONCURRENTLY has left behind of the indexes that are named, or of all of ``tables`` and their partitions.
+    """REINDEX: build what CONCURRENTLY has left behind of the indexes that are named, or of all of ``tables``
+    and their partitions.
 
     CONCURRENTLY of a table passes over them with a WARNING. Raises SqlError 25006, 23505, what expressions raise.
     """
@@ -142,10 +148,11 @@ def _tell_of_none(session: Session, table: RelationDef, *, concurrently: bool) -
 async def build_unbuilt(
     session: Session, table: RelationDef, oids: Collection[int], *, concurrently: bool = False
 ) -> None:
-    """Build those of a table's indexes that are not, which then serve as any other; the table is locked until the transaction ends.
+    """Build those of a table's indexes that are not, which then serve as any other; the table is locked until
+    the transaction ends.
 
-    ``concurrently``: while one is built it has the name under which it would be left behind. Raises SqlError 23505, what
-    expressions raise.
+    ``concurrently``: while one is built it has the name under which it would be left behind. Raises SqlError
+    23505, what expressions raise.
     """
     for oid in oids:
         before = session.catalog.relation_by_oid(table.oid)

@@ -3,8 +3,8 @@
     CREATE OR REPLACE VIEW v1 AS SELECT * FROM v2, where v2 reads v1          42P17: nobody could read either
     v65 over v64 over ... over v1                                              42P17: deeper than a view is bound
 
-It is asked when a view is made or replaced: what hangs on it is bound by others, too (pg_views, ALTER ... RENAME, pg_dump), which would
-fail for all of the database.
+It is asked when a view is made or replaced: what hangs on it is bound by others, too (pg_views, ALTER ...
+RENAME, pg_dump), which would fail for all of the database.
 """
 
 from __future__ import annotations

@@ -197,7 +197,9 @@ class AggregateNode(Node):
         seen: dict[Expr, int] = {}
 
         def adder() -> Callable[[Expr], int]:
-            """Return what places expressions; equal ones are one, volatile ones only within a call, or where they are grouped by."""
+            """Return what places expressions; equal ones are one, volatile ones only within a call, or where
+            they are grouped by.
+            """
             mine: dict[Expr, int] = {}
 
             def add(expr: Expr) -> int:
@@ -348,7 +350,9 @@ class AggregateNode(Node):
                     table.release()
 
     def _fill_direct(self, group: Group, set_: tuple[int, ...], e: Env) -> Pipe:
-        """Compute direct arguments from the keys of a grouping set, NULL where they are not in it, instead of from a row."""
+        """Compute direct arguments from the keys of a grouping set, NULL where they are not in it, instead of
+        from a row.
+        """
         first = group.first
         keys = [first[i] if i in set_ else None for i in range(len(self.group))]
         blank = [None] * (len(self.calls) + len(self.groupings))

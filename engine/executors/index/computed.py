@@ -122,7 +122,9 @@ class FunctionSource(ComputedSource):
         return read
 
     def _with_kept(self, values: Iterator[Any], outer: Any, e: Env) -> Generator[Item, None, list[Any]]:
-        """Return the values of all functions; those of volatile ones that depend on no row are what they were at first."""
+        """Return the values of all functions; those of volatile ones that depend on no row are what they were
+        at first.
+        """
         private = e.shared.private
         if self not in private:
             function = self.kept_functions

@@ -427,7 +427,9 @@ class Describer:
 
 
 def _take_names(plan: Node) -> None:
-    """Have a partition's plan that was made from another one's (``engine.executors.index.partitions``) named after its own table."""
+    """Have a partition's plan that was made from another one's (``engine.executors.index.partitions``) named
+    after its own table.
+    """
     node, block = plan, plan.block
     while node.inputs:
         node = node.inputs[0]

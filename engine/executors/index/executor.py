@@ -45,10 +45,10 @@ FINISHED_AT_ONCE = 4 * BATCH  # rows that a point read gives in one turn
 class IndexPlan:
     """A compiled query.
 
-    ``access``: how each stored table is reached. ``is_small``: every stored table is reached by key or by a bounded
-    range, so the row executor is the right one whatever the tables' size, unless one of ``candidates`` says that it ``scans``.
-    ``pairs``: some join, or a sub-select in an expression, may look at each pair of rows. ``in_turn``: rows are computed as they are
-    asked for (``Select.in_turn``).
+    ``access``: how each stored table is reached. ``is_small``: every stored table is reached by key or by a
+    bounded range, so the row executor is the right one whatever the tables' size, unless one of
+    ``candidates`` says that it ``scans``. ``pairs``: some join, or a sub-select in an expression, may look at
+    each pair of rows. ``in_turn``: rows are computed as they are asked for (``Select.in_turn``).
     """
 
     columns: tuple[OutputColumn, ...]
@@ -88,7 +88,8 @@ class IndexPlan:
 class PointPlan:
     """One index lookup, or one empty row where nothing is read (``SELECT 1``), an optional filter, a projection.
 
-    ``short``: all it computes takes no time worth naming, so that it need not be open for giving way (``planner.evaluate.short``).
+    ``short``: all it computes takes no time worth naming, so that it need not be open for giving way
+    (``planner.evaluate.short``).
     """
 
     source: IndexSource | None

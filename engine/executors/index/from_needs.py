@@ -1,4 +1,5 @@
-"""What planning FROM reads off the query: the ranges below an item, the columns that anybody needs, conditions that hash joins can use.
+"""What planning FROM reads off the query: the ranges below an item, the columns that anybody needs,
+conditions that hash joins can use.
 
 Pure questions about the tree; ``engine.executors.index.from_plan`` asks them and decides.
 """
@@ -73,7 +74,9 @@ def hash_keys(conjunct: Expr, left: AbstractSet[int], right: AbstractSet[int]) -
 
 
 def _all_equated(key: Expr) -> bool:
-    """Tell whether values of a key can be compared whatever is in them; where PostgreSQL finds that they cannot, it hashes and sorts none."""
+    """Tell whether values of a key can be compared whatever is in them; where PostgreSQL finds that they
+    cannot, it hashes and sorts none.
+    """
     whole = key.arg if isinstance(key, DecomposeRow) else key
     return can_equate(whole.type.oid)
 

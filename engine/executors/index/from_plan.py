@@ -8,7 +8,8 @@ is one unit whose sides are planned the same way. Units are joined greedily, che
     2  functions, VALUES, sub-selects, WITH items, catalog relations
     3  stored tables by open range or full scan
 
-What is read to be locked, and could be reached by a unique key from other ranges, comes behind 2 and not by a range of keys.
+What is read to be locked, and could be reached by a unique key from other ranges, comes behind 2 and not by a
+range of keys.
 
 A unit is tied to those joined so far by lookup (a key from the left row), else by hash on equalities, else by pairs.
 """

@@ -4,8 +4,8 @@
 
     rows of t ──> Early (id) ──> Sort, at most 2 ──> Arrange (id, nextval) ──> Limit
 
-As in PostgreSQL: numbers are drawn in the order of the result, and none for rows that nobody sees. A volatile column that ORDER BY
-looks at is computed before. DISTINCT and FOR UPDATE compute all columns first.
+As in PostgreSQL: numbers are drawn in the order of the result, and none for rows that nobody sees. A volatile
+column that ORDER BY looks at is computed before. DISTINCT and FOR UPDATE compute all columns first.
 
 Beside set-returning functions volatile columns are computed for each row of theirs, and once more at their end
 (``compute_beside``).
@@ -28,7 +28,8 @@ from planner.query.walk import children
 from planner.statements.classify import is_volatile
 
 Expand: TypeAlias = Callable[[Node, Sequence[Expr], Sequence[Beside], bool], Node]
-"""Puts the nodes of expressions' set-returning functions above a node, the last with what is computed beside them (``ProjectSet``)."""
+"""Puts the nodes of expressions' set-returning functions above a node, the last with what is computed beside
+them (``ProjectSet``)."""
 
 
 class Early(Node):
@@ -80,7 +81,9 @@ class Head(Node):
 
 
 class Arrange(Node):
-    """Values of rows by their places, and of expressions; the layout knows outputs only by position, as behind Project."""
+    """Values of rows by their places, and of expressions; the layout knows outputs only by position, as
+    behind Project.
+    """
 
     def __init__(self, child: Node, values: Sequence[Expr | int], names: Sequence[str]) -> None:
         layout = Layout(outer=child.layout.outer, subplan=child.layout.subplan)
@@ -112,9 +115,11 @@ def has_volatile(exprs: Sequence[Expr]) -> bool:
 def compute_beside(
     node: Node, query: Select, expanded: Sequence[Expr], expand: Expand, *, sort: bool, late: bool
 ) -> Node:
-    """Return what gives the targets' values, some volatile, some sets that are not in ``expanded``; sorted where ``sort``.
+    """Return what gives the targets' values, some volatile, some sets that are not in ``expanded``; sorted
+    where ``sort``.
 
-    ``late``: what ORDER BY does not look at comes behind it, as in PostgreSQL: volatile targets, and the sets if it looks at none.
+    ``late``: what ORDER BY does not look at comes behind it, as in PostgreSQL: volatile targets, and the sets
+    if it looks at none.
     """
     exprs = [target.expr for target in query.targets]
     depths = [_depth(x, expanded) for x in exprs]
@@ -148,8 +153,8 @@ def _stage(
 ) -> tuple[Node, list[Expr | int]]:
     """Expand the sets in ``exprs``, and return where the values of these stand then, or what computes them.
 
-    Where an expression looks at the last sets, it comes behind these with all volatile ones, once for each row. ``seen``: one can see
-    how often these are computed.
+    Where an expression looks at the last sets, it comes behind these with all volatile ones, once for each
+    row. ``seen``: one can see how often these are computed.
     """
     values: list[Expr | int] = list(exprs)
     deepest = max(depths, default=0)
@@ -171,7 +176,9 @@ def _stage(
 
 
 def _ordered(query: Select, node: Node, position: Mapping[int, int], *, sort: bool, capped: bool) -> Node:
-    """Return ``node`` sorted by the targets' values, which are at their ``position``, and cut to LIMIT where ``capped`` allows it."""
+    """Return ``node`` sorted by the targets' values, which are at their ``position``, and cut to LIMIT where
+    ``capped`` allows it.
+    """
     counts = [x for x in (query.limit, query.offset) if x is not None]
     capped = capped and query.limit is not None and not query.with_ties
     if sort and query.order:
@@ -185,7 +192,9 @@ def _ordered(query: Select, node: Node, position: Mapping[int, int], *, sort: bo
 
 
 def _knowing(layout: Layout, exprs: Sequence[Expr], position: dict[int, int]) -> Layout:
-    """Return ``layout`` with the places of volatile values that have been computed: what equals one is not computed again, as in PostgreSQL."""
+    """Return ``layout`` with the places of volatile values that have been computed: what equals one is not
+    computed again, as in PostgreSQL.
+    """
     known = {exprs[i]: place for i, place in reversed(position.items()) if _is_volatile(exprs[i], True)}
     return replace(layout, exprs={**layout.exprs, **known})
 
@@ -246,7 +255,9 @@ def _is_volatile(node: object, cut: bool) -> bool:
 
 
 def compute_late(node: Node, query: Select, late: Sequence[int], sort: bool) -> Node:
-    """Return what gives the targets' values in order, with ``late`` ones computed at the end; ``sort``: they need sorting."""
+    """Return what gives the targets' values in order, with ``late`` ones computed at the end; ``sort``: they
+    need sorting.
+    """
     kept, layout = _read_late(node, [query.targets[i].expr for i in late])
     early = [i for i in range(len(query.targets)) if i not in late]
     position = {target: len(kept) + n for n, target in enumerate(early)}

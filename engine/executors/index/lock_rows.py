@@ -10,15 +10,16 @@ limit. What a row holds is compared with what was read, once it is locked:
 
     the same             the row goes on
     changed, or gone     ``RowsChanged``: somebody committed while the lock was waited for. The statement runs again from
-                         its beginning (PostgreSQL evaluates it again for that row alone); its locks stay, so that it gets
-                         further each time
+                         its beginning (PostgreSQL evaluates it again for that row alone); its locks stay, so
+                         that it gets further each time
     locked by others     waited for; with NOWAIT 55P03; with SKIP LOCKED the row is left out
 
 NOWAIT counts for every lock that reading the rows takes, also those on index keys.
 
-Tables that no index serves are scanned twice: once past all locks, to find the rows and to wait for them, and then as
-the transaction's own read, which others' changes would contradict from that moment on. Of the first rows of one table in
-some order (a queue's ``ORDER BY sent_at LIMIT 1``) only those up to the last one given: what comes or goes behind it, changes nothing.
+Tables that no index serves are scanned twice: once past all locks, to find the rows and to wait for them, and
+then as the transaction's own read, which others' changes would contradict from that moment on. Of the first
+rows of one table in some order (a queue's ``ORDER BY sent_at LIMIT 1``) only those up to the last one given:
+what comes or goes behind it, changes nothing.
 
 Ranges under SKIP LOCKED are read without any lock (``peek``). Where an index gives their rows in the query's order, a
 few rows more than the limit are read, and more again while too many of them are skipped. Of a partitioned table each
@@ -66,7 +67,8 @@ SLACK_GROWTH: Final = 8
 class Locked:
     """One range to lock: where a row's id and version stand in the child's rows.
 
-    ``shard``: the table that all rows are of. A partitioned one has None; ``table`` is then where each row's own stands.
+    ``shard``: the table that all rows are of. A partitioned one has None; ``table`` is then where each row's
+    own stands.
     """
 
     shard: ShardId | None
@@ -101,7 +103,9 @@ def _marks(query: Select) -> list[tuple[RowMark, RelationRange | SubqueryRange]]
 
 
 def with_row_ids(query: Select) -> tuple[Target, ...]:
-    """Return junk targets with id and version of the rows to lock, and where they are of several tables with their table."""
+    """Return junk targets with id and version of the rows to lock, and where they are of several tables with
+    their table.
+    """
     made: list[Target] = []
     for mark, _item in _marks(query):
         table, row_id, version = mark.row or (None, ROW_ID, ROW_VERSION)
@@ -279,8 +283,8 @@ class LockRows(Node):
     def _lock(self, rows: Rows, e: Any) -> Any:
         """Lock ``rows`` at every mark; return those that stay.
 
-        Left out is a (single) one that is skipped, and what the transaction itself has changed since the statement began: within it, or since
-        the cursor was opened.
+        Left out is a (single) one that is skipped, and what the transaction itself has changed since the
+        statement began: within it, or since the cursor was opened.
         """
         txn = e.shared.ctx.txn
         for lock in self.locked:

@@ -1,7 +1,8 @@
 """What the nodes of a plan of the row executor do while its statement runs, for EXPLAIN ANALYZE.
 
-A clock is put around ``Node.pipe`` and around ``Source.fetch`` and ``Source.rows`` of one plan, which nobody else runs; waiting for data counts.
-Joins with catalog relations that are one (``engine.executors.index.access.catalog_join``) have what they join not measured apart.
+A clock is put around ``Node.pipe`` and around ``Source.fetch`` and ``Source.rows`` of one plan, which nobody
+else runs; waiting for data counts. Joins with catalog relations that are one
+(``engine.executors.index.access.catalog_join``) have what they join not measured apart.
 """
 
 from __future__ import annotations

@@ -58,7 +58,8 @@ PICKED = 20_000
 class Node:
     """A node: ``layout`` of its rows, their ``width``, and its inputs.
 
-    ``block``: the query whose whole plan it is. ``measured``: what it does, where somebody wants to know (``engine.executors.index.measured``).
+    ``block``: the query whose whole plan it is. ``measured``: what it does, where somebody wants to know
+    (``engine.executors.index.measured``).
     """
 
     block: QueryExpr | None = None
@@ -74,7 +75,9 @@ class Node:
         raise NotImplementedError
 
     def mapping(self, exprs: Sequence[Expr | int]) -> RowFunction:
-        """Return the function for ``mapped`` that computes ``exprs``; a number stands for the value at that place of the row."""
+        """Return the function for ``mapped`` that computes ``exprs``; a number stands for the value at that
+        place of the row.
+        """
         return projection(exprs, self.layout)
 
     def mapped(self, function: RowFunction, e: Env) -> Pipe:
@@ -83,7 +86,9 @@ class Node:
 
 
 def apply(function: RowFunction, source: Pipe, e: Env) -> Pipe:
-    """Map a batch function over a pipeline. What was handed on is let go before more is asked for: one row may be large."""
+    """Map a batch function over a pipeline. What was handed on is let go before more is asked for: one row
+    may be large.
+    """
     if function.may_suspend:
         for item in source:
             if item.__class__ is not list:
@@ -117,7 +122,9 @@ def apply(function: RowFunction, source: Pipe, e: Env) -> Pipe:
 
 
 def _apply_by_bytes(function: RowFunction, source: Pipe, e: Env) -> Pipe:
-    """Map a batch function that may make large values: a few rows at a time where it does, so that they go on as they come."""
+    """Map a batch function that may make large values: a few rows at a time where it does, so that they go on
+    as they come.
+    """
     step = 1
     for item in source:
         if item.__class__ is not list:
@@ -212,7 +219,9 @@ def projection(exprs: Sequence[Expr | int], layout: Layout) -> RowFunction:
 
 
 class InTurn(Node):
-    """Rows as they are asked for; ``how``: as of a query, "found" all of them before the first is given on (``engine.changes.writes.in_turn``)."""
+    """Rows as they are asked for; ``how``: as of a query, "found" all of them before the first is given on
+    (``engine.changes.writes.in_turn``).
+    """
 
     def __init__(self, child: Node, how: str) -> None:
         super().__init__(child.layout, child.width, child)
@@ -257,8 +266,9 @@ Beside: TypeAlias = tuple[int, Expr]
 class ProjectSet(Node):
     """Set-returning functions of a select list, in lockstep: as many rows as the longest has, NULLs after it.
 
-    ``beside``: volatile expressions that are computed for each of these rows, and once more to find that there is no other, as
-    PostgreSQL does; their values stand behind those of the functions. ``one_by_one``: nothing is computed before it is asked for.
+    ``beside``: volatile expressions that are computed for each of these rows, and once more to find that
+    there is no other, as PostgreSQL does; their values stand behind those of the functions. ``one_by_one``:
+    nothing is computed before it is asked for.
     """
 
     def __init__(
@@ -332,7 +342,9 @@ class ProjectSet(Node):
         ]
 
     def _beside(self, first: RowFunction, e: Env) -> Pipe:
-        """Expand, and compute for each row: with the functions' arguments in the order of the select list, then alone."""
+        """Expand, and compute for each row: with the functions' arguments in the order of the select list,
+        then alone.
+        """
         again, places = self.again, self.places
         out: Rows = []
         sets: Sequence[Any] = ()
@@ -365,7 +377,9 @@ class ProjectSet(Node):
 
 
 def _planned_once(subplan: Subplanner | None) -> Subplanner | None:
-    """Return a ``Layout.subplan`` that plans each sub-select once, however often it is compiled: one that reads nothing of the row runs once."""
+    """Return a ``Layout.subplan`` that plans each sub-select once, however often it is compiled: one that
+    reads nothing of the row runs once.
+    """
     if subplan is None:
         return None
     plan = subplan
@@ -380,7 +394,9 @@ def _planned_once(subplan: Subplanner | None) -> Subplanner | None:
 
 
 def _record_maker(function: FuncExpr) -> Callable[[Any], Any] | None:
-    """Return what makes records of a built-in function's rows, which know the types and names of its OUT columns; None for other functions."""
+    """Return what makes records of a built-in function's rows, which know the types and names of its OUT
+    columns; None for other functions.
+    """
     if function.type.oid != RECORD or isinstance(function, SqlCall):
         return None
     columns = function_columns(function)
@@ -395,7 +411,9 @@ def _record_maker(function: FuncExpr) -> Callable[[Any], Any] | None:
 
 
 def release_sets(sets: Sequence[Any]) -> None:
-    """Let go of what set-returning functions gave: a whole set has as many values as its array, or its text has words."""
+    """Let go of what set-returning functions gave: a whole set has as many values as its array, or its text
+    has words.
+    """
     for found in sets:
         if isinstance(found, tuple | list):
             let_go(found)

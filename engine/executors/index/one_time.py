@@ -15,7 +15,9 @@ from planner.query import Expr
 
 
 class OneTime(Filter):
-    """All rows or, where conditions that are the same for each row are not TRUE, none, and then nothing below is started."""
+    """All rows or, where conditions that are the same for each row are not TRUE, none, and then nothing below
+    is started.
+    """
 
     def __init__(self, child: Node, conjuncts: Sequence[Expr]) -> None:
         Node.__init__(self, child.layout, child.width, child)

@@ -2,9 +2,9 @@
 
     initial --row--> transition(initial, a1) --row--> transition(..., a2) ... --> final(state)
 
-A strict transition function is not called for rows that have a NULL; without an INITCOND the first value of the first other row is
-the state after it (manual, CREATE AGGREGATE). Each step may have to wait for a function that runs statements, so all of this is
-generators, called with ``yield from``.
+A strict transition function is not called for rows that have a NULL; without an INITCOND the first value of
+the first other row is the state after it (manual, CREATE AGGREGATE). Each step may have to wait for a
+function that runs statements, so all of this is generators, called with ``yield from``.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def _fold(transition: Expr) -> Callable[[Any, Sequence[Any]], Any] | None:
 
 
 class Steps:
-    """The compiled steps of an aggregate whose transitions take ``inputs`` values, and its final function ``direct`` ones."""
+    """The compiled steps of an aggregate whose transitions take ``inputs`` values, and its final function
+    ``direct`` ones.
+    """
 
     def __init__(self, steps: AggregateSteps, inputs: int, direct: int = 0) -> None:
         layout = Layout(columns={(STEP_INPUT, i): i - 1 for i in range(1, max(inputs, direct) + 2)})

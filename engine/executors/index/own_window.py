@@ -45,7 +45,9 @@ def steps_over(
 def over_frames(
     steps: Steps, rows: Sequence[Row], frame_of: Callable[[int], Sequence[int]], whole: bool, e: Env
 ) -> Generator[Item, None, list[Any]]:
-    """Return the aggregate's result for each row. ``frame_of``: the positions of its frame; ``whole``: these are ranges."""
+    """Return the aggregate's result for each row. ``frame_of``: the positions of its frame; ``whole``: these
+    are ranges.
+    """
     out: list[Any] = []
     state: Any = None
     inside = 0  # rows in the state, those apart that a strict function passes over

@@ -1,4 +1,5 @@
-"""Partitioned tables in the row executor: partitions side by side, of which an execution reads those that its values leave.
+"""Partitioned tables in the row executor: partitions side by side, of which an execution reads those that its
+values leave.
 
 FROM (SELECT ... FROM m_02 UNION ALL SELECT ... FROM m_03 ...) m     as ``planner.rules.partitions`` has made it
 
@@ -58,8 +59,9 @@ if TYPE_CHECKING:
 class Parts:
     """What planning the partitions of a table, each by itself, tells about them to the query that reads them.
 
-    ``around``: that query, where its ORDER BY and LIMIT say how far each partition has to be read. ``scouts``: scans of tables
-    whose rows are locked. ``ordered``: the sources that read in order to the limit.
+    ``around``: that query, where its ORDER BY and LIMIT say how far each partition has to be read.
+    ``scouts``: scans of tables whose rows are locked. ``ordered``: the sources that read in order to the
+    limit.
     """
 
     around: Select | None = None
@@ -68,7 +70,9 @@ class Parts:
 
 
 def reads_ahead(query: Select) -> bool:
-    """Tell whether of each of the tables side by side that are all of FROM no more rows are needed than of the whole."""
+    """Tell whether of each of the tables side by side that are all of FROM no more rows are needed than of
+    the whole.
+    """
     if query.limit is None or query.with_ties or query.grouped or query.distinct or not query.order:
         return False
     if len(query.from_) != 1 or not isinstance(query.from_[0], RangeRef) or query.windows:
@@ -77,7 +81,9 @@ def reads_ahead(query: Select) -> bool:
 
 
 def asked_in_order(part: Select, around: Select) -> Select:
-    """Return one partition's part with the ORDER BY and LIMIT of the query that reads it, where these are of its columns."""
+    """Return one partition's part with the ORDER BY and LIMIT of the query that reads it, where these are of
+    its columns.
+    """
     targets: list[Target] = []
     for key in around.order:
         column = _column(around.targets[key.target].expr)
@@ -124,7 +130,9 @@ def _column(node: Expr) -> Var | None:
 
 
 def with_alike(query: Select, catalog: Catalog) -> Select:
-    """Return a query whose partitioned tables are read in parts of which all tables have the same columns and indexes."""
+    """Return a query whose partitioned tables are read in parts of which all tables have the same columns and
+    indexes.
+    """
     ranges = tuple(
         _alike(item, catalog) if isinstance(item, SubqueryRange) and item.parent else item
         for item in query.ranges
@@ -180,7 +188,9 @@ _INDEX_FORM: Final = tuple(
 
 
 def plans_of(planning: Planning, arm: Select, layout: Layout, parts: Parts) -> list[tuple[Leaf, Node]]:
-    """Return a plan for each table of a part, whose tables are alike: planned once, where it is of a kind that can be had again."""
+    """Return a plan for each table of a part, whose tables are alike: planned once, where it is of a kind
+    that can be had again.
+    """
     first, *others = _tables(arm)
     known = len(planning.accesses)
     plan = planning.query(of_tables(arm, (first,)), layout, parts)
@@ -236,7 +246,9 @@ def _again(node: Node, leaf: Leaf, table: RelationDef, other: RelationDef, parts
 
 
 def _inside(node: object, index: int, arm: Select) -> Any:
-    """Return a condition without sub-selects on range ``index`` and others as one inside a part, which these are around."""
+    """Return a condition without sub-selects on range ``index`` and others as one inside a part, which these
+    are around.
+    """
     if isinstance(node, Var):
         if node.range == index and not node.level:
             return arm.targets[node.attnum - 1].expr
@@ -269,7 +281,9 @@ def accesses(arms: Sequence[Select], catalog: Catalog) -> list[Access] | None:
 def keys_from_outside(
     arms: Sequence[Select], index: int, conjuncts: Sequence[Expr], bound: AbstractSet[int], catalog: Catalog
 ) -> list[Expr]:
-    """Return the conditions by which every partition is reached by key for a row of the ranges ``bound``; none if one is not."""
+    """Return the conditions by which every partition is reached by key for a row of the ranges ``bound``;
+    none if one is not.
+    """
     found = [
         c
         for c in conjuncts
@@ -312,7 +326,8 @@ class Gate:
     def kept(self, values: Sequence[Any]) -> list[int]:
         """Return the partitions that may have rows, by oid, in their order.
 
-        The router asks and then the execution, with the same objects for values: what was found for the last ones is kept.
+        The router asks and then the execution, with the same objects for values: what was found for the last
+        ones is kept.
         """
         last = self._last
         if last is not None and all(new is old for new, old in zip(values, last[0], strict=True)):
@@ -434,7 +449,9 @@ class PartitionsSource(ComputedSource):
         self.values = None if gate is None else compile_row(gate.values, around)
 
     def passed_by(self, params: Sequence[Any]) -> AbstractSet[int]:
-        """Return the partitions, by oid, that an execution with these parameters will not read, as far as they alone tell."""
+        """Return the partitions, by oid, that an execution with these parameters will not read, as far as
+        they alone tell.
+        """
         known: list[Any] = []
         if self.gate is None or self.dependent:
             return frozenset()

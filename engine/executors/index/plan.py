@@ -104,7 +104,9 @@ _ENDED: Final[Any] = _Ended()
 
 @dataclass(slots=True)
 class Planning:
-    """State of planning one statement: the catalog, the accesses chosen so far, and the sources of those by candidates."""
+    """State of planning one statement: the catalog, the accesses chosen so far, and the sources of those by
+    candidates.
+    """
 
     catalog: Catalog
     accesses: list[RangeAccess] = field(default_factory=list)
@@ -113,7 +115,9 @@ class Planning:
     subplans: list[tuple[SubLink, Node]] = field(default_factory=list)
 
     def end(self) -> None:
-        """Everything is planned. Nodes and expressions have layouts that refer to this: it lets go of the catalog, which they would keep as long as they are kept, and of the nodes."""
+        """Everything is planned. Nodes and expressions have layouts that refer to this: it lets go of the
+        catalog, which they would keep as long as they are kept, and of the nodes.
+        """
         self.subplans.clear()
         self.catalog = _ENDED
 
@@ -323,7 +327,8 @@ class Planning:
         beside: Sequence[Beside] = (),
         one_by_one: bool = False,
     ) -> Node:
-        """Expand set-returning functions of the select list or of GROUP BY, inner ones first; those in ``keys`` have been.
+        """Expand set-returning functions of the select list or of GROUP BY, inner ones first; those in
+        ``keys`` have been.
 
         ``beside``: what the last of these nodes computes, too.
         """
@@ -377,8 +382,9 @@ def _distinct(items: Sequence[Any]) -> list[Any]:
 def _own(nodes: Any, kind: type, keys: Sequence[Expr] = ()) -> list[Any]:
     """Return nodes of ``kind`` that belong to this query, as they read from it; not those within ``keys``.
 
-    Aggregates and GROUPING inside sub-selects belong here when their level says so; they come with levels shifted to this query.
-    Nothing below an aggregate found is looked at; below a window function its arguments are.
+    Aggregates and GROUPING inside sub-selects belong here when their level says so; they come with levels
+    shifted to this query. Nothing below an aggregate found is looked at; below a window function its
+    arguments are.
     """
     out: list[Any] = []
     stack: list[tuple[Any, int]] = [(n, 0) for n in reversed(list(nodes))]

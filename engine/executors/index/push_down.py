@@ -3,8 +3,8 @@
     FROM (SELECT t.oid AS id, ... FROM pg_type t JOIN ...) ti WHERE ti.id = 16384
     FROM (SELECT t.oid AS id, ... FROM pg_type t JOIN ... WHERE t.oid = 16384) ti
 
-Only where the sub-select gives a row for each row of its FROM that passes WHERE: no groups, windows, limits, DISTINCT ON, sets.
-Arms of UNION ALL are served each by itself.
+Only where the sub-select gives a row for each row of its FROM that passes WHERE: no groups, windows, limits,
+DISTINCT ON, sets. Arms of UNION ALL are served each by itself.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     a LEFT JOIN b ON ... WHERE b.x = 1        ──>        a JOIN b ON ... WHERE b.x = 1
 
-A condition *refuses NULLs* of a range if it cannot be TRUE when all columns of that range are NULL. Inner joins are joined in any
-order and reached by key, outer ones are not.
+A condition *refuses NULLs* of a range if it cannot be TRUE when all columns of that range are NULL. Inner
+joins are joined in any order and reached by key, outer ones are not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """TABLESAMPLE in the row executor: all rows are read, and the sample's go on.
 
-What it is chosen by is made as a scan begins (``planner.query.sampling``), for each row of an outer query that its arguments name. Rows of catalog
-relations have no ids: they are counted.
+What it is chosen by is made as a scan begins (``planner.query.sampling``), for each row of an outer query
+that its arguments name. Rows of catalog relations have no ids: they are counted.
 """
 
 from __future__ import annotations

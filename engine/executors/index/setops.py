@@ -138,7 +138,9 @@ class RecursiveUnion(Node):
             release(work)
 
     def _passed_on(self, pipe: Pipe, seen: KeySet, work: Rows) -> Pipe:
-        """Yield what is new at once, since a term may never end (a LIMIT above ends it), and keep it for the next round."""
+        """Yield what is new at once, since a term may never end (a LIMIT above ends it), and keep it for the
+        next round.
+        """
         for item in pipe:
             if item.__class__ is list:
                 new = self._new(item, seen)
@@ -156,8 +158,8 @@ class RecursiveUnion(Node):
 class With(Node):
     """A query with WITH items: each is run when first read, and its rows are kept.
 
-    ``alone``: those that read nothing of the queries around this one, so that a sub-select which is run for each row finds them as
-    they were (volatile ones are run once, as in PostgreSQL).
+    ``alone``: those that read nothing of the queries around this one, so that a sub-select which is run for
+    each row finds them as they were (volatile ones are run once, as in PostgreSQL).
     """
 
     def __init__(self, body: Node, items: Sequence[tuple[str, Node]], alone: AbstractSet[str]) -> None:

@@ -2,8 +2,8 @@
 
     rows ──> runs of ``RUN`` rows, each sorted in one call ──> merged row by row
 
-Nothing here holds the loop for long (``pgwire.give_way``): keys are computed before a run is sorted, and long strings are compared one
-by one.
+Nothing here holds the loop for long (``pgwire.give_way``): keys are computed before a run is sorted, and long
+strings are compared one by one.
 """
 
 from __future__ import annotations

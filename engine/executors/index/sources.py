@@ -1,4 +1,5 @@
-"""Where rows come from: base tables by key or by scan (others: ``engine.executors.index.access.virtual_sources``, ``engine.executors.index.computed``).
+"""Where rows come from: base tables by key or by scan (others:
+``engine.executors.index.access.virtual_sources``, ``engine.executors.index.computed``).
 
 A source gives the rows of one FROM entry. ``fetch(outer, env)`` starts it; ``outer`` is the row of what is joined
 already, for sources that depend on it (an index lookup by a column of another table, a LATERAL sub-select).
@@ -249,7 +250,9 @@ def _values(found: Sequence[Any]) -> Rows:
 
 
 class LastRow:
-    """Of one run of a query with ORDER BY and LIMIT: the sort key of the last row that it gave; None: all rows may matter yet."""
+    """Of one run of a query with ORDER BY and LIMIT: the sort key of the last row that it gave; None: all
+    rows may matter yet.
+    """
 
     __slots__ = ("key",)
 
@@ -312,7 +315,9 @@ class TableScan(Source):
         return watching(matters, (*self.tests, *self.top))
 
     def watches_first(self, query: Select) -> bool:
-        """Have the rows behind the last one of ``query``, which reads this table alone and has a LIMIT, not matter; False where that cannot be told."""
+        """Have the rows behind the last one of ``query``, which reads this table alone and has a LIMIT, not
+        matter; False where that cannot be told.
+        """
         keys = [query.targets[key.target].expr for key in query.order]
         own = [key for key in keys if isinstance(key, Var) and key.attnum > 0 and not key.level]
         if not keys or len(own) < len(keys):
@@ -459,8 +464,8 @@ class IndexSource(Source):
     ) -> Any:
         """Return the stored rows, or an awaitable of them; an empty tuple when a key is NULL.
 
-        ``known``: the values of those of its expressions that may suspend, which the caller had to find. ``part``: where
-        ``in_parts``, which of the rows.
+        ``known``: the values of those of its expressions that may suspend, which the caller had to find.
+        ``part``: where ``in_parts``, which of the rows.
         """
         reading = self.reading[ctx.for_update]
         key = known[self.key] if self.key in known else self.key(outer, e)
@@ -548,7 +553,8 @@ class IndexSource(Source):
             yield from found_rows(self.arranged(found, ctx), self.extract)
 
     def arranged(self, found: list[StoredRow], ctx: Any) -> list[StoredRow]:
-        """Return rows as they are to come: few of a range in the order of the table, which a bitmap scan of PostgreSQL's gives, too.
+        """Return rows as they are to come: few of a range in the order of the table, which a bitmap scan of
+        PostgreSQL's gives, too.
 
         It is that of the index where the query has an order, or the session wants no bitmap scans.
         """

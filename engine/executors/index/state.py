@@ -7,9 +7,10 @@ A plan node is a generator. It yields
     None      a tick: "I am still working" (a sort or a hash build between its input batches)
 
 so one pipeline serves both worlds: driven synchronously while nothing has to be waited for (a hot point read
-never switches tasks), and by ``drive`` otherwise, which yields to the event loop every few milliseconds and polls
-cancellation. Expressions do not yield; they give way (``pgwire.give_way``), which whoever drives a pipeline allows. When a sub-select inside one meets a Wait, ``Suspend`` carries its
-half-run generator out to ``evaluate``, which finishes it in the node's own generator and evaluates the batch again.
+never switches tasks), and by ``drive`` otherwise, which yields to the event loop every few milliseconds and
+polls cancellation. Expressions do not yield; they give way (``pgwire.give_way``), which whoever drives a
+pipeline allows. When a sub-select inside one meets a Wait, ``Suspend`` carries its half-run generator out to
+``evaluate``, which finishes it in the node's own generator and evaluates the batch again.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ Pipe: TypeAlias = Generator[Item, None, None]
 def waited(awaitable: Awaitable[Any]) -> Generator[Item, None, Any]:
     """Wait within a pipeline, which goes on with the result (``yield from``).
 
-    A coroutine that nobody has begun, because an error came on the way to who would drive it, is closed; whoever drives keeps the Wait, but not its value.
+    A coroutine that nobody has begun, because an error came on the way to who would drive it, is closed;
+    whoever drives keeps the Wait, but not its value.
     """
     wait = Wait(awaitable)
     try:
@@ -274,10 +276,12 @@ async def _sleep(seconds: float, ctx: ExecContext) -> None:
 
 
 def run_ready(pipe: Pipe, rows: Rows, *, outermost: bool = False) -> tuple[bool, Item]:
-    """Drive ``pipe`` synchronously, appending to ``rows``, until its end, a Wait that has to be waited for, or a time slice is used up.
+    """Drive ``pipe`` synchronously, appending to ``rows``, until its end, a Wait that has to be waited for,
+    or a time slice is used up.
 
-    Also once there are many rows, or many bytes of them. Returns (finished, the Wait met or None). ``outermost``: a Wait that is over at once is no reason to stop. Sub-selects, of which many may
-    be run between two looks at the clock, do stop.
+    Also once there are many rows, or many bytes of them. Returns (finished, the Wait met or None).
+    ``outermost``: a Wait that is over at once is no reason to stop. Sub-selects, of which many may be run
+    between two looks at the clock, do stop.
     """
     deadline = 0.0
     size = 0
@@ -307,7 +311,9 @@ def run_ready(pipe: Pipe, rows: Rows, *, outermost: bool = False) -> tuple[bool,
 
 
 def _ready(wait: Wait) -> bool:
-    """Tell whether there was nothing to wait for, as for the hot rows of a small table; else the rest is what is waited for."""
+    """Tell whether there was nothing to wait for, as for the hot rows of a small table; else the rest is what
+    is waited for.
+    """
     if not isinstance(wait.awaitable, Coroutine):
         return False
     value = eager(wait.awaitable)
@@ -323,11 +329,13 @@ _COMPUTING: Final = (
     "<",
     *(str(_ROOT / part) for part in ("engine/executors/index", "planner", "pgwire/codecs")),
 )
-"""Where code is that belongs to one statement, and has come to its end when an error has come through it; generated code, too."""
+"""Where code is that belongs to one statement, and has come to its end when an error has come through it;
+generated code, too."""
 
 
 def forget(error: BaseException) -> None:
-    """Let go of the variables of the code that an error has come through, which would all be freed in one step with the error.
+    """Let go of the variables of the code that an error has come through, which would all be freed in one
+    step with the error.
 
     Code that calls itself forgets the same error at each level: only what has come since.
     """

@@ -144,7 +144,8 @@ class Subplan:
 
 
 def _deciding_lookup(plan: Node, query: object) -> VirtualLookup | None:
-    """Return the look-up in a catalog relation from which all rows of a sub-select come, if nothing but WHERE looks outside.
+    """Return the look-up in a catalog relation from which all rows of a sub-select come, if nothing but WHERE
+    looks outside.
 
     Where it finds nothing, the answer is the same whatever the row outside.
     """

@@ -46,7 +46,9 @@ class Callouts:
     """The functions of one running query."""
 
     def __init__(self, callouts: Sequence[Callout], env: Env, ended: Callable[[], bool]) -> None:
-        """``env``: what they are computed in. ``ended``: tells whether the query is to go no further; asked in any thread."""
+        """``env``: what they are computed in. ``ended``: tells whether the query is to go no further; asked
+        in any thread.
+        """
         self._ended = ended
         self._number = next(_queries)
         self._callouts = callouts
@@ -139,7 +141,9 @@ def _vectors(callout: Callout, env: Env) -> Callable[..., Any]:
 
 
 def _held(type_: SqlType) -> PhysicalType:
-    """Return the form in which the query has values of a type: in lists numerics are of any scale, whatever was declared."""
+    """Return the form in which the query has values of a type: in lists numerics are of any scale, whatever
+    was declared.
+    """
     held = physical_type(type_)
     return physical_type(SqlType(type_.oid, -1)) if held.kind == "list" else held
 

@@ -1,9 +1,11 @@
-"""Queries of DuckDB that end together, as the cursors of a transaction do: some are closed in each turn of the event loop.
+"""Queries of DuckDB that end together, as the cursors of a transaction do: some are closed in each turn of
+the event loop.
 
-    COMMIT ──> 3,000 cursors ──add──> the first ones at once, the rest by the queue ──> the loop, ``AT_ONCE`` in each turn
+    COMMIT ──> 3,000 cursors ──add──> the first ones at once, the rest by the queue ──> the loop, ``AT_ONCE``
+    in each turn
 
-Closing a connection to DuckDB and its reader takes 30 µs to some hundred, so that those of one session would hold all others up. What a query holds
-beside them (descriptors, snapshots of files) is given back with them.
+Closing a connection to DuckDB and its reader takes 30 µs to some hundred, so that those of one session would
+hold all others up. What a query holds beside them (descriptors, snapshots of files) is given back with them.
 
 For the event loop's thread.
 """

@@ -1,8 +1,9 @@
 """DuckDB's errors as SQLSTATEs.
 
-Errors that our SQL raises carry theirs (``HF!22012:division by zero``); DuckDB's own are told apart by class and
-message. What is left over is a query that DuckDB refuses: 0A000. Where DuckDB fails, or has no type for a value, another executor may
-answer (``EngineLimit``). Clients read our words alone: DuckDB's name its types and functions, and its SQL; the log has them.
+Errors that our SQL raises carry theirs (``HF!22012:division by zero``); DuckDB's own are told apart by class
+and message. What is left over is a query that DuckDB refuses: 0A000. Where DuckDB fails, or has no type for a
+value, another executor may answer (``EngineLimit``). Clients read our words alone: DuckDB's name its types
+and functions, and its SQL; the log has them.
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ def to_sql_error(error: Exception) -> SqlError:
 
 
 def missing_part(error: Exception) -> MissingFile | None:
-    """Return what other executors raise where DuckDB does not find the file of a part; None where it is something else."""
+    """Return what other executors raise where DuckDB does not find the file of a part; None where it is
+    something else.
+    """
     found = _NO_FILE.search(str(error)) if isinstance(error, duckdb.IOException) else None
     return None if found is None else MissingFile(found.group(1))
 

@@ -6,8 +6,8 @@
 DuckDB works in a pool of threads (it releases the GIL). A result is pulled: the next batch is computed while the
 client reads the one before, never more. Closing the stream, or cancelling the statement, interrupts the query.
 
-What a query may open is taken from the process's descriptors before it runs, and given back when its cursor is closed; where
-there are not enough it is another executor's, or 53000.
+What a query may open is taken from the process's descriptors before it runs, and given back when its cursor
+is closed; where there are not enough it is another executor's, or 53000.
 """
 
 from __future__ import annotations
@@ -213,7 +213,8 @@ class LocalExecutor:
         """See ``Executor``: DuckDB's nodes are its own."""
 
     async def run(self, plan: LocalPlan, ctx: ExecContext) -> RowStream:
-        """Start the query and return when its first batch is there; again where DuckDB meets trouble that may pass before it.
+        """Start the query and return when its first batch is there; again where DuckDB meets trouble that may
+        pass before it.
 
         Raises:
             SqlError: whatever the query raises before its first batch.
@@ -326,7 +327,9 @@ class LocalExecutor:
             self._instance = None
 
     def made_spill_again(self) -> bool:
-        """Make the folder for spilled data where somebody has removed it (DuckDB makes it once); tell whether that was so."""
+        """Make the folder for spilled data where somebody has removed it (DuckDB makes it once); tell whether
+        that was so.
+        """
         folder = spill_folder(self._blob_dir, self._spill)
         if not self.is_open or folder.is_dir():
             return False
@@ -375,7 +378,8 @@ class _Running(EngineQuery):
         """Begin executing; return the first batch, or None for an empty result.
 
         Raises:
-            EngineLimit: 53000 where it may open more files than can be had; 53200 where there is no memory for an instance of its own.
+            EngineLimit: 53000 where it may open more files than can be had; 53200 where there is no memory
+            for an instance of its own.
         """
         descriptors = self._owner.descriptors
         if not await descriptors.take(self.opens):

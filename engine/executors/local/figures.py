@@ -1,6 +1,7 @@
 """The figures of columns (``engine.executors.statistics``) of a part or of rows in memory, in one pass of DuckDB.
 
-    SELECT count(*), count(c1), approx_count_distinct(c1) EXPORT_STATE, min(c1), max(c1), count(c2), ... FROM read_parquet('...')
+    SELECT count(*), count(c1), approx_count_distinct(c1) EXPORT_STATE, min(c1), max(c1), count(c2), ... FROM
+    read_parquet('...')
 
 Registers are those of DuckDB's HyperLogLog, as they are: it hands them out, and takes none back.
 """

@@ -21,13 +21,17 @@ LENT: Final = 2
 """The share of DuckDB's memory that an instance for one query has."""
 
 READERS: Final = 2
-"""Threads that read ahead of those that compute. Each keeps some files open that are read next: with DuckDB's eight, more than is gained."""
+"""Threads that read ahead of those that compute. Each keeps some files open that are read next: with DuckDB's
+eight, more than is gained."""
 PER_THREAD: Final = 16
-"""Descriptors that a scan of many files has open at once for each thread, at most: twice what was measured (two for each file)."""
+"""Descriptors that a scan of many files has open at once for each thread, at most: twice what was measured
+(two for each file)."""
 
 
 def opened_at_most(scans: Iterable[int], threads: int) -> int:
-    """Return how many descriptors a query may have open at once: two for each file of a scan, or as many as its threads come to."""
+    """Return how many descriptors a query may have open at once: two for each file of a scan, or as many as
+    its threads come to.
+    """
     most = PER_THREAD * (threads + READERS)
     return sum(min(2 * files, most) for files in scans)
 
@@ -96,7 +100,9 @@ class MemoryLimit:
         self._lock = threading.Condition()
 
     def raise_to(self, cursor: Any, wanted: int) -> bool:
-        """Have at least ``wanted`` bytes, or the most there may be, until ``lower``; False: there are so many anyway."""
+        """Have at least ``wanted`` bytes, or the most there may be, until ``lower``; False: there are so many
+        anyway.
+        """
         if wanted <= self._usual:
             return False
         with self._lock:
@@ -114,7 +120,8 @@ class MemoryLimit:
                 pass
 
     def lend(self, cursor: Any) -> int | None:
-        """Take some memory for another instance, and return how many bytes, at least what any needs; None where too little is left.
+        """Take some memory for another instance, and return how many bytes, at least what any needs; None
+        where too little is left.
 
         For what is being given back it waits a moment.
         """

@@ -1,9 +1,11 @@
 """An instance of DuckDB for one query, whose spilled data has a bound: ``temp_file_limit`` of its session.
 
-    the shared instance ──lends memory──> own instance ── own-7/ in the folder for spilled data, at most what the session has left
+    the shared instance ──lends memory──> own instance ── own-7/ in the folder for spilled data, at most what
+    the session has left
 
-DuckDB tells nobody which query of an instance has spilled what, and bounds what an instance spills. So a query that is bounded has one to itself.
-It takes some tens of milliseconds to open, and its memory from the shared one: where that has none left, another executor answers.
+DuckDB tells nobody which query of an instance has spilled what, and bounds what an instance spills. So a
+query that is bounded has one to itself. It takes some tens of milliseconds to open, and its memory from the
+shared one: where that has none left, another executor answers.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ class OwnInstance:
             self._instance.execute(f"SET GLOBAL max_temp_directory_size = '{left}B'")
 
     def close(self, shared: Any) -> None:
-        """Remove it and what it has spilled, and give its memory back. ``shared``: a connection to the other instance; None: there is none."""
+        """Remove it and what it has spilled, and give its memory back. ``shared``: a connection to the other
+        instance; None: there is none.
+        """
         try:
             self._instance.close()
             shutil.rmtree(self._folder, ignore_errors=True)

@@ -5,9 +5,10 @@
               ANTI JOIN hf_hidden_1 AS h ON f.file_row_number = h.pos AND f.file_index = h.file     parts with hidden positions
     UNION ALL SELECT c1, c3 FROM hf_hot_1                              the hot rows, an Arrow table
 
-A column added after a part was written stands as its missing value. Only the columns a statement reads are named. A scan of DuckDB opens
-two descriptors when it begins, however late it comes, and a bounded number however many files it has: so one scan reads all files that
-are read alike, of all tables that stand in the range (partitions). Which of them a row is in is told by the number of its file.
+A column added after a part was written stands as its missing value. Only the columns a statement reads are
+named. A scan of DuckDB opens two descriptors when it begins, however late it comes, and a bounded number
+however many files it has: so one scan reads all files that are read alike, of all tables that stand in the
+range (partitions). Which of them a row is in is told by the number of its file.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class _Alike:
-    """What is read in one scan has this in common. ``types``: as they are stored, of the columns it has; ``exact``: columns in their exact form, read or not."""
+    """What is read in one scan has this in common. ``types``: as they are stored, of the columns it has;
+    ``exact``: columns in their exact form, read or not.
+    """
 
     targets: str
     types: tuple[tuple[int, PhysicalType], ...]
@@ -62,7 +65,9 @@ class _Alike:
 
 
 def relation_sql(use: RelationUse, snapshots: Sequence[Snapshot], sources: Sources) -> str:
-    """Return a parenthesised query that yields the rows of ``use.tables``, whose ``snapshots`` these are, with the columns of ``use``."""
+    """Return a parenthesised query that yields the rows of ``use.tables``, whose ``snapshots`` these are,
+    with the columns of ``use``.
+    """
     scans: dict[_Alike, list[tuple[int, SnapshotPart]]] = {}
     hot: dict[_Alike, list[Any]] = {}
     for oid, snapshot in zip(use.tables, snapshots, strict=True):

@@ -1,7 +1,9 @@
-"""``holdfast calibrate``: queries on DuckDB and on Spark, index builds by the server and by Spark, over a table that grows.
+"""``holdfast calibrate``: queries on DuckDB and on Spark, index builds by the server and by Spark, over a
+table that grows.
 
-A server of its own runs on a scratch directory with this configuration's memory, cores and Spark, so what is measured is
-what statements take through the wire. Times are the least of ``ROUNDS``, of queries after one that is not counted.
+A server of its own runs on a scratch directory with this configuration's memory, cores and Spark, so what is
+measured is what statements take through the wire. Times are the least of ``ROUNDS``, of queries after one
+that is not counted.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ INDEXES: Final = ("other", "word, day")
 
 
 def run(config: Config, *, rows: int, keep: bool) -> int:
-    """Measure, print the times and the recommendation; with ``keep`` store it in the data directory. Returns the exit status."""
+    """Measure, print the times and the recommendation; with ``keep`` store it in the data directory. Returns
+    the exit status.
+    """
     if config.spark_start == "off":
         print("holdfast: spark_start is off: there is nothing to compare", file=sys.stderr)
         return 2

@@ -8,11 +8,12 @@
        +----|------------- bytes read
             crossover
 
-Each executor's time is taken to be a line in the bytes read: what a query costs at all, and what a byte costs. Where
-Spark's line is the steeper one, as on one machine, they never cross; then the limit is what DuckDB can read within its memory
-without writing most of it to disk again (``CEILING`` times its memory limit), which also bounds a crossover that lies beyond.
-Index builds are lines in the rows, and nothing bounds them: a build holds no more than one part at a time, so where Spark is never
-quicker the server keeps them all (``NEVER``).
+Each executor's time is taken to be a line in the bytes read: what a query costs at all, and what a byte
+costs. Where Spark's line is the steeper one, as on one machine, they never cross; then the limit is what
+DuckDB can read within its memory without writing most of it to disk again (``CEILING`` times its memory
+limit), which also bounds a crossover that lies beyond. Index builds are lines in the rows, and nothing bounds
+them: a build holds no more than one part at a time, so where Spark is never quicker the server keeps them all
+(``NEVER``).
 """
 
 from __future__ import annotations

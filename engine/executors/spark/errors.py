@@ -105,7 +105,8 @@ def to_sql_error(error: BaseException, overflowed: Overflowed = _unknown) -> Sql
 def from_text(text: str, overflowed: Overflowed = _unknown) -> SqlError:
     """Return the error a client gets for the text of an exception.
 
-    ``overflowed``: asked for the integer type, where an operation's result is out of its range and Spark does not name it.
+    ``overflowed``: asked for the integer type, where an operation's result is out of its range and Spark does
+    not name it.
     """
     marked = _MARKED.search(text)
     if marked is not None:

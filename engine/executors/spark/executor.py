@@ -3,8 +3,8 @@
     prepare   Query tree -> SQL with placeholder tables; with parameters, once per set of values
     run       snapshots -> views in place of the placeholders -> Spark job -> stream of Arrow batches
 
-Spark is driven from a few threads (``running.py``). Closing the stream, or cancelling the statement, cancels the jobs by
-their tag.
+Spark is driven from a few threads (``running.py``). Closing the stream, or cancelling the statement, cancels
+the jobs by their tag.
 """
 
 from __future__ import annotations
@@ -293,7 +293,9 @@ class SparkExecutor:
         return query, text.with_tables(tables)
 
     def _plan_plainly(self, text: str) -> None:
-        """The JVM has ended while a query ran: it may have broadcast what was estimated too low, which sizes of files would not say."""
+        """The JVM has ended while a query ran: it may have broadcast what was estimated too low, which sizes
+        of files would not say.
+        """
         self._plain[text] = None
         if len(self._plain) > MAX_PLAIN:
             self._plain.popitem(last=False)

@@ -7,7 +7,8 @@
     cluster     shared folder     under the same path      <blob>/tmp/spool-<pid>
     cluster     object store      s3a://, gs://            <data_dir>/spark/spool
 
-A cluster's machines see the folders of the last two columns under the path that the server knows (docs/guide/cluster.md).
+A cluster's machines see the folders of the last two columns under the path that the server knows
+(docs/guide/cluster.md).
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ MAX_SLOTS: Final = 2**14
 _NOWHERE: Final = -(2**36)  # negative after any position is added; as an index it still fits 32 bits
 KEPT_VIEWS: Final = 16
 KEPT_BYTES: Final = 2**25
-"""Arrays that stay in a session, so that a query over what has not changed hands nothing over; the newest always does."""
+"""Arrays that stay in a session, so that a query over what has not changed hands nothing over; the newest
+always does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,9 @@ class HiddenViews:
     def arrays_sql(
         self, parts: tuple[HoledPart, ...], sizes: tuple[int, ...], slots: int
     ) -> Iterator[tuple[str, str]]:
-        """Yield SQL for the parts' bases and words, good until the context ends: analyse what uses it before. Blocks."""
+        """Yield SQL for the parts' bases and words, good until the context ends: analyse what uses it before.
+        Blocks.
+        """
         # The positions are the very same object as long as nothing of the part has ended.
         key = (slots, *((part.path, id(part.positions)) for part in parts))
         with self._lock:

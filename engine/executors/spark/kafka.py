@@ -4,9 +4,9 @@
     read       spark.read.format("kafka"), assign, startingOffsets,         messages as Arrow: partition, offset, timestamp,
                endingOffsets                                                key, value
 
-Both are exact: the same offsets give the same messages, however often they are read. Messages of transactions that were
-aborted are not read, those of open ones not yet (isolation.level = read_committed, unless the properties say otherwise). Nothing is
-told to the brokers: they keep no offsets for us.
+Both are exact: the same offsets give the same messages, however often they are read. Messages of transactions
+that were aborted are not read, those of open ones not yet (isolation.level = read_committed, unless the
+properties say otherwise). Nothing is told to the brokers: they keep no offsets for us.
 
 The connector is no part of PySpark; its jars come with the setting ``spark_conf`` (``JARS``).
 """
@@ -54,7 +54,9 @@ def check_configured(conf: Mapping[str, str]) -> None:
 
 
 class KafkaTopic:
-    """One topic. Methods raise SqlError: 0A000 without the connector or Spark, 58000 where Spark fails, 08001, 42704."""
+    """One topic. Methods raise SqlError: 0A000 without the connector or Spark, 58000 where Spark fails,
+    08001, 42704.
+    """
 
     def __init__(
         self, spark: SparkExecutor, brokers: str, topic: str, properties: Mapping[str, str] | None = None

@@ -3,9 +3,10 @@
     WHERE day >= '2026-11-01' AND id < 500      part 1  day 2026-01-01 .. 2026-10-31      left out
                                                 part 2  day 2026-10-30 .. 2026-11-09      read
 
-Spark leaves out row groups by the same figures, but only once a task has opened the file. Looked at are comparisons of a whole
-number or a date with a constant or parameter, joined by AND. A table that a query reads several times loses the parts that no reading of it
-needs. The figures are those of the files' footers, read once per process.
+Spark leaves out row groups by the same figures, but only once a task has opened the file. Looked at are
+comparisons of a whole number or a date with a constant or parameter, joined by AND. A table that a query
+reads several times loses the parts that no reading of it needs. The figures are those of the files' footers,
+read once per process.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class Comparison:
     param: int = 0
 
     def excludes(self, low: int, high: int, params: Sequence[Any]) -> bool:
-        """Tell whether no value from ``low`` to ``high`` satisfies it. NULL satisfies no comparison, nor does any with NULL."""
+        """Tell whether no value from ``low`` to ``high`` satisfies it. NULL satisfies no comparison, nor does
+        any with NULL.
+        """
         value = params[self.param - 1] if self.param else self.value
         if value is None:
             return True
@@ -111,7 +114,9 @@ class Bounds:
         return True
 
     def range_of(self, path: str, attnum: int) -> Range | None:
-        """Return the least and greatest value of a column in a file of the server; None where not known. Blocks as ``needed``."""
+        """Return the least and greatest value of a column in a file of the server; None where not known.
+        Blocks as ``needed``.
+        """
         key = (path, attnum)
         with self._lock:
             if key in self._known:

@@ -2,8 +2,8 @@
 
     partition of the query's result ──Arrow batches──► PartTask ──► txn.persist.parts.job ──► answers, a few bytes each
 
-This module runs in the workers: it imports PySpark only there, and nothing of the server. An error that a client is to see
-is an answer as well, because Spark would repeat the task and then report a stack.
+This module runs in the workers: it imports PySpark only there, and nothing of the server. An error that a
+client is to see is an answer as well, because Spark would repeat the task and then report a stack.
 """
 
 from __future__ import annotations

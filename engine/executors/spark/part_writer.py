@@ -24,9 +24,9 @@ class OtherForm(Exception):
 class Rows:
     """How rows of a query go to a table.
 
-    ``targets``: what goes to which column. ``key``: names of the targets that parts are sorted by; the rows are divided by
-    ranges of it. Empty: as they come. ``ids``: the column with the row ids of what they replace; ``repeated``: an id may be
-    there several times, and any one row of it counts.
+    ``targets``: what goes to which column. ``key``: names of the targets that parts are sorted by; the rows
+    are divided by ranges of it. Empty: as they come. ``ids``: the column with the row ids of what they
+    replace; ``repeated``: an id may be there several times, and any one row of it counts.
     """
 
     targets: Sequence[Target]

@@ -4,13 +4,14 @@
     UNION ALL SELECT c1, 5 AS c3 FROM hf_7_2          parts from before a column was added
     UNION ALL SELECT c1, c3 FROM hf_7_3               hot rows where no file takes them
 
-Usually the first line is all there is, so Spark plans as if the table were a plain folder of Parquet: filters reach
-the row groups, the scan is cut by the bytes of all files together, and sizes are those of the columns that are read. For that
-a view has all columns of the parts, whatever the query reads. Files are read with an explicit schema, so Spark opens
-none of them to plan.
+Usually the first line is all there is, so Spark plans as if the table were a plain folder of Parquet: filters
+reach the row groups, the scan is cut by the bytes of all files together, and sizes are those of the columns
+that are read. For that a view has all columns of the parts, whatever the query reads. Files are read with an
+explicit schema, so Spark opens none of them to plan.
 
-Which rows are hidden is told by ``engine.executors.spark.hidden``; where a scan has too many rows for that, by an anti-join with their
-positions. Hot rows travel in the plan where they stand alone and are few, else as a Parquet file of this query.
+Which rows are hidden is told by ``engine.executors.spark.hidden``; where a scan has too many rows for that,
+by an anti-join with their positions. Hot rows travel in the plan where they stand alone and are few, else as
+a Parquet file of this query.
 
 ``plan_relations`` is pure and runs on the loop; ``Inputs.register`` does the work in a thread.
 """

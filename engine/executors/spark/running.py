@@ -395,7 +395,9 @@ class Running(EngineQuery):
                 self._discard(each)
 
     def _discard(self, what: Inputs | Spool | Collected) -> None:
-        """Give back in a thread what the query had: files are deleted, and another query may hold a lock while it talks with the JVM."""
+        """Give back in a thread what the query had: files are deleted, and another query may hold a lock
+        while it talks with the JVM.
+        """
         with contextlib.suppress(RuntimeError):  # no thread any more: the next start empties the folder
             self._pool.submit(what.discard)
 

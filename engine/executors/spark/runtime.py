@@ -369,8 +369,8 @@ def _join(gateway: Gateway, check: Callable[[Any], None], *, here: bool, scales:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
     SparkContext._ensure_initialized(gateway=channel)
     context = SparkContext(conf=SparkConf(_jvm=channel.jvm), gateway=channel)
-    # Spark tries for memory, and spills where the heap refuses it: that must not end the JVM. What nobody handles must, or a
-    # thread of the scheduler dies unnoticed and queries wait for ever.
+    # Spark tries for memory, and spills where the heap refuses it: that must not end the JVM. What nobody
+    # handles must, or a thread of the scheduler dies unnoticed and queries wait for ever.
     handler = channel.jvm.org.apache.spark.util.SparkUncaughtExceptionHandler(False)
     channel.jvm.java.lang.Thread.setDefaultUncaughtExceptionHandler(handler)
     # It would print a trace for every connection that ends with the JVM.

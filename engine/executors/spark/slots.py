@@ -4,10 +4,11 @@
                               `--no--> waits: pg_stat_activity shows Extension / SparkQueue; cancel and
                                        statement_timeout take it out of the queue
 
-All sessions of a role together have as many slots as their own ``spark_max_queries`` says (``ALTER ROLE … SET``); who waits for that alone is
-passed by others. A slot is held exactly while a job of the statement runs, not while its client reads: what a job has made lies in files
-(``engine.executors.spark.spool``), so a cursor nobody fetches from costs no slot. Jobs of one connection share one of Spark's FAIR
-pools, so connections share the cores alike however many cursors each has open.
+All sessions of a role together have as many slots as their own ``spark_max_queries`` says (``ALTER ROLE …
+SET``); who waits for that alone is passed by others. A slot is held exactly while a job of the statement
+runs, not while its client reads: what a job has made lies in files (``engine.executors.spark.spool``), so a
+cursor nobody fetches from costs no slot. Jobs of one connection share one of Spark's FAIR pools, so
+connections share the cores alike however many cursors each has open.
 """
 
 from __future__ import annotations

@@ -8,12 +8,13 @@
                         v
     reader          p0, p1, p2, ... row group by row group      each file deleted when it has been read
 
-Neither the JVM nor the server ever holds a partition: a task keeps one row group (``GROUP_BYTES``), the reader another.
-The next window begins while less than ``AHEAD_BYTES`` lie unread, so a client that does not read stops the query between
-two windows, with no job running. Nothing is computed twice: windows are slices of one RDD, whose earlier stages ran once.
+Neither the JVM nor the server ever holds a partition: a task keeps one row group (``GROUP_BYTES``), the
+reader another. The next window begins while less than ``AHEAD_BYTES`` lie unread, so a client that does not
+read stops the query between two windows, with no job running. Nothing is computed twice: windows are slices
+of one RDD, whose earlier stages ran once.
 
-Functions of the class block, and run in threads; ``next_window`` is pure. The folder has to be one that Spark's executors
-and the server share.
+Functions of the class block, and run in threads; ``next_window`` is pure. The folder has to be one that
+Spark's executors and the server share.
 """
 
 from __future__ import annotations
@@ -81,8 +82,9 @@ def next_window(done: int, last: int, done_bytes: int, cores: int, total: int) -
 class _Window:
     """Partitions ``first`` .. ``end - 1``, written to ``folder``.
 
-    ``done``: the job has ended well. ``read``: bytes of files that were read and deleted. ``there``: what had files when it was done,
-    counted from ``first``: one that is missing later has been taken away, it was not empty.
+    ``done``: the job has ended well. ``read``: bytes of files that were read and deleted. ``there``: what had
+    files when it was done, counted from ``first``: one that is missing later has been taken away, it was not
+    empty.
     """
 
     folder: Path
@@ -111,7 +113,9 @@ def _indexes(names: Iterable[str]) -> Iterator[int]:
 
 
 class Spool:
-    """One result. ``write`` is called for one window after the other, in one thread; the reader's methods in another."""
+    """One result. ``write`` is called for one window after the other, in one thread; the reader's methods in
+    another.
+    """
 
     def __init__(
         self, jvm: Any, session: SparkSession, rdd: Any, schema_json: str, schema: Any, folder: Path

@@ -1,10 +1,12 @@
 """What is known of tables' columns, for Spark's cost-based optimizer.
 
-    engine.executors.statistics ─► rows; c1 1 .. 6000000, 6,000,000 different; c9 3 different, 1 byte ─► LogicalRelation with a CatalogTable's statistics
+    engine.executors.statistics ─► rows; c1 1 .. 6000000, 6,000,000 different; c9 3 different, 1 byte ─►
+    LogicalRelation with a CatalogTable's statistics
 
-Spark takes statistics of relations from its catalog only; a relation over files may carry the entry of a catalog that has none. By them the
-size of what a filter, a join or a grouping leaves is an estimate of its rows, and joins are ordered (docs/decisions/0011). The sizes of
-relations that have none are those of their files, as without ``spark.sql.cbo.enabled``.
+Spark takes statistics of relations from its catalog only; a relation over files may carry the entry of a
+catalog that has none. By them the size of what a filter, a join or a grouping leaves is an estimate of its
+rows, and joins are ordered (docs/decisions/0011). The sizes of relations that have none are those of their
+files, as without ``spark.sql.cbo.enabled``.
 """
 
 from __future__ import annotations
@@ -33,11 +35,14 @@ _HANDED: Final = frozenset((
 """Kinds of columns that Spark compares by themselves; those of others are structs and arrays to it."""
 _UUID_BYTES: Final = 16
 Figures = dict[str, str]
-"""Of a column, as Spark's catalog writes them: ``distinctCount``, ``nullCount``, ``min``, ``max``, ``avgLen``, ``maxLen``."""
+"""Of a column, as Spark's catalog writes them: ``distinctCount``, ``nullCount``, ``min``, ``max``,
+``avgLen``, ``maxLen``."""
 
 
 def is_wanted(conf: Mapping[str, str]) -> bool:
-    """Return whether Spark makes cost-based plans; ``conf``: the properties of ``spark_conf``, where they may be switched off."""
+    """Return whether Spark makes cost-based plans; ``conf``: the properties of ``spark_conf``, where they may
+    be switched off.
+    """
     return conf.get(COST_BASED, "true").strip().lower() == "true"
 
 
@@ -94,7 +99,9 @@ def _shown(bound: Bound, type_: PhysicalType) -> str | None:
 def with_figures(
     session: SparkSession, frame: Any, rows: int, size: int, columns: Mapping[str, Figures]
 ) -> Any:
-    """Return a frame that reads files, with statistics. ``size``: bytes of the files. Three calls of the JVM per column."""
+    """Return a frame that reads files, with statistics. ``size``: bytes of the files. Three calls of the JVM
+    per column.
+    """
     from pyspark.sql import DataFrame
 
     jvm = session._jvm

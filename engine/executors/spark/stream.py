@@ -5,9 +5,10 @@
     client asks -> 1 -->  ...
                 <-- 0     no partition is left       (or -1: it failed, the JVM tells why)
 
-The batches travel as Spark's executors made them: no Python worker is involved. This serves results that are estimated
-to be small (large ones: ``engine.executors.spark.spool``); ``Collected`` takes one over at once, whatever its size turns out to be,
-so that no job has to wait for the client. Closing the socket ends the rest.
+The batches travel as Spark's executors made them: no Python worker is involved. This serves results that are
+estimated to be small (large ones: ``engine.executors.spark.spool``); ``Collected`` takes one over at once,
+whatever its size turns out to be, so that no job has to wait for the client. Closing the socket ends the
+rest.
 """
 
 from __future__ import annotations

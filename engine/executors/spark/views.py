@@ -1,12 +1,15 @@
-"""Views of tables that stay in a session, so that a query over what has not changed since another one registers nothing.
+"""Views of tables that stay in a session, so that a query over what has not changed since another one
+registers nothing.
 
     query ──enter(key)──> view, the file of its hot rows, how many queries read it ──> its name
-          ──leave───────> one reader less; those that nobody reads go when there are too many, the least recently used first
+          ──leave───────> one reader less; those that nobody reads go when there are too many, the least
+          recently used first
 
-Registering takes Spark tens of milliseconds a table: files are looked up and listed, a view is analysed twice. A key says
-everything that a view's rows depend on. A part's file never has other content, the positions of hidden rows are the very same
-object as long as none has come or gone, and hot rows that lie where they lay are the same: Arrow data does not change, and an
-entry keeps its own in memory, so that nothing else can come to lie there.
+Registering takes Spark tens of milliseconds a table: files are looked up and listed, a view is analysed
+twice. A key says everything that a view's rows depend on. A part's file never has other content, the
+positions of hidden rows are the very same object as long as none has come or gone, and hot rows that lie
+where they lay are the same: Arrow data does not change, and an entry keeps its own in memory, so that nothing
+else can come to lie there.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Figures of extended statistics (CREATE STATISTICS), from a sample of rows, as PostgreSQL's ANALYZE computes them (manual 76.2).
+"""Figures of extended statistics (CREATE STATISTICS), from a sample of rows, as PostgreSQL's ANALYZE computes
+them (manual 76.2).
 
     rows (a, b, c)   ndistinct       {"1, 2": 11, "1, 2, 3": 40}            different combinations, NULLs alike
                      dependencies    {"1 => 2": 1.000000}                    the share of rows whose b follows from their a
                      mcv             the combinations met most, how often, and how often if columns did not depend on each other
                      expressions     NULLs, width and different values of each single expression
 
-A sample that is the whole table gives what PostgreSQL finds of it; of a larger table both have a sample. Values are compared by keys
-(``Column.key``). Loops give way.
+A sample that is the whole table gives what PostgreSQL finds of it; of a larger table both have a sample.
+Values are compared by keys (``Column.key``). Loops give way.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def extended(
 ) -> ExtendedRecord:
     """Return the figures of a sample of ``rows`` of ``total`` rows; there is one at least.
 
-    ``kinds``: letters of pg_statistic_ext.stxkind. ``target``: how many combinations there may be among the most common.
+    ``kinds``: letters of pg_statistic_ext.stxkind. ``target``: how many combinations there may be among the
+    most common.
     """
     keyed = [
         tuple(None if v is None else c.key(v) for v, c in zip(row, columns, strict=True))
@@ -82,7 +84,9 @@ def _of_columns(keyed: Sequence[tuple[Any, ...]], width: int) -> list[Codes]:
 
 
 def _combined(columns: Sequence[Codes], most: int) -> Iterator[tuple[tuple[int, ...], Codes]]:
-    """Yield the combinations of at most so many columns with their codes, each made of one that is shorter by a column."""
+    """Yield the combinations of at most so many columns with their codes, each made of one that is shorter by
+    a column.
+    """
     for place, codes in enumerate(columns):
         yield from _longer(columns, most, (place,), codes)
 
@@ -96,7 +100,9 @@ def _longer(
 
 
 def _estimated(total: int, sampled: int, distinct: int, single: int) -> float:
-    """Return how many different values all rows have, from a sample with ``distinct`` ones, ``single`` of them met once (Haas and Stokes)."""
+    """Return how many different values all rows have, from a sample with ``distinct`` ones, ``single`` of
+    them met once (Haas and Stokes).
+    """
     numerator = float(sampled) * distinct
     denominator = (sampled - single) + float(single) * sampled / total
     return float(int(min(max(numerator / denominator, distinct), total) + 0.5))

@@ -4,8 +4,9 @@
     part 2   c1: 900 values, registers, 901 .. 1800  ─►
     hot      c1: 0 values, 5 rows                                5 of 1,805 NULL
 
-A part's file never changes, so its figures are counted once, and again where more than a tenth of its rows have ended since. Counts of
-rows are taken from elsewhere, and of a column there are no more different values than rows.
+A part's file never changes, so its figures are counted once, and again where more than a tenth of its rows
+have ended since. Counts of rows are taken from elsewhere, and of a column there are no more different values
+than rows.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
     <data>/statistics/analyzed           what ANALYZE has found, by table
     <data>/statistics/extended           what it has found by statistics objects, by their oids
 
-A file is a line that names its format and whose sketches it has, then its content's CRC-32 and the content (MessagePack). One that is of
-another version, cut short or damaged is taken for none: it is made again from the parts. A file appears whole, by a rename.
+A file is a line that names its format and whose sketches it has, then its content's CRC-32 and the content
+(MessagePack). One that is of another version, cut short or damaged is taken for none: it is made again from
+the parts. A file appears whole, by a rename.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
                                                  all of them together: the table's record ◄────────────┘ pg_stats
     Spark plans a query over t ──► figures of the parts it reads, if they are there
 
-Nobody waits but ANALYZE: a query over a table that is not counted yet is planned by the sizes of its files. Merges and flushes make
-new parts, which are counted when the next query on Spark reads them, and so are parts of which many rows have ended; until then the others
-speak for them, if they are most of the table.
+Nobody waits but ANALYZE: a query over a table that is not counted yet is planned by the sizes of its files.
+Merges and flushes make new parts, which are counted when the next query on Spark reads them, and so are parts
+of which many rows have ended; until then the others speak for them, if they are most of the table.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Counter(Protocol):
         hidden: Any = None,
         exact: Collection[int] = (),
     ) -> PartFigures:
-        """Return those of a part's file without rows at ``hidden`` positions; ``columns``: which it has. Blocks. Raises CannotCount.
+        """Return those of a part's file without rows at ``hidden`` positions; ``columns``: which it has.
+        Blocks. Raises CannotCount.
 
         ``exact``: columns in their exact form (``txn.values.exact``).
         """
@@ -150,7 +151,8 @@ class Statistics:
     async def analyze(self, tables: Sequence[tuple[int, str]]) -> None:
         """Count what has not been counted of tables, and note what is found. ``tables``: oid and timeline of each.
 
-        Tables that are not there for others (made by a transaction that runs) and rows that are not committed do not count.
+        Tables that are not there for others (made by a transaction that runs) and rows that are not committed
+        do not count.
         """
         found: dict[int, TableRecord] = {}
         try:

@@ -1,6 +1,7 @@
 """What ANALYZE has found of a table, as pg_stats shows it (manual 54.27).
 
-    ColumnSummary ─► null_frac 0.2, avg_width 7, n_distinct -0.8 (a share of the rows: it is taken to grow with them) or 25
+    ColumnSummary ─► null_frac 0.2, avg_width 7, n_distinct -0.8 (a share of the rows: it is taken to grow
+    with them) or 25
 
 Most common values, histograms, correlations and elements are not counted: they stay NULL.
 """

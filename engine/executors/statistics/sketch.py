@@ -3,9 +3,10 @@
     values ─hash─► register = the first 10 bits, rank = zeros before the first one of the other 54, + 1
     registers of two sets, the greater of each pair ─► registers of their union
 
-DuckDB fills the registers (``approx_count_distinct(x) EXPORT_STATE``); those of parts are united here, which DuckDB does only while it
-has them, and estimated by O. Ertl's improved raw estimator (New cardinality estimation algorithms for HyperLogLog sketches, 2017,
-algorithm 6), which is DuckDB's too. The standard error is 1.04 / sqrt(1024), 3.3 %.
+DuckDB fills the registers (``approx_count_distinct(x) EXPORT_STATE``); those of parts are united here, which
+DuckDB does only while it has them, and estimated by O. Ertl's improved raw estimator (New cardinality
+estimation algorithms for HyperLogLog sketches, 2017, algorithm 6), which is DuckDB's too. The standard error
+is 1.04 / sqrt(1024), 3.3 %.
 """
 
 from __future__ import annotations

@@ -42,9 +42,10 @@ def primary_key(relation: RelationDef) -> IndexDef | None:
 class TableChanges:
     """The net effect of a batch on one table; row tuples by ``attnum - 1``.
 
-    ``net``: the row that each key has in the end, None if none; cells may be UNCHANGED. ``origin``: the key that the row
-    under a key had before the batch, where that differs. ``bulk``: rows to append as Arrow batches of the shard's columns.
-    ``parts``: what has rows to append written as parts elsewhere (``Transaction.bulk_insert_parts``).
+    ``net``: the row that each key has in the end, None if none; cells may be UNCHANGED. ``origin``: the key
+    that the row under a key had before the batch, where that differs. ``bulk``: rows to append as Arrow
+    batches of the shard's columns. ``parts``: what has rows to append written as parts elsewhere
+    (``Transaction.bulk_insert_parts``).
     """
 
     oid: int

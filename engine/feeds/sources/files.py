@@ -5,12 +5,13 @@
     c.csv   just seen                   taken once size and time have stayed the same for settle_ms
     .d.csv  _SUCCESS                    not looked at: hidden files and markers
 
-A file is known by its name; once it is being read it must not change (then the source stops and names it). Who writes files here
-had best write them under a hidden name, and rename them. Files are taken in the order of their times, then names. One that takes
-several batches is read to its end before the first. After the commit of its last row a file is kept, moved or deleted;
-moved and deleted ones leave the manifest.
+A file is known by its name; once it is being read it must not change (then the source stops and names it).
+Who writes files here had best write them under a hidden name, and rename them. Files are taken in the order
+of their times, then names. One that takes several batches is read to its end before the first. After the
+commit of its last row a file is kept, moved or deleted; moved and deleted ones leave the manifest.
 
-Where spark_min_bytes wait that nobody has begun to read, they are one batch, which Spark's tasks read (``files_spark``).
+Where spark_min_bytes wait that nobody has begun to read, they are one batch, which Spark's tasks read
+(``files_spark``).
 """
 
 from __future__ import annotations
@@ -233,7 +234,9 @@ class FilesReader:
     # -- which file comes next ---------------------------------------------------------------------
 
     async def _look(self) -> None:
-        """Find what is ready to be read, where nothing is left. Raises SqlError 58P01, and 55000 for a file that has changed."""
+        """Find what is ready to be read, where nothing is left. Raises SqlError 58P01, and 55000 for a file
+        that has changed.
+        """
         if not self._ready:
             found = await self._beside(self._folder.listed, self._options.need("pattern"))
             self._look_at(found, asyncio.get_running_loop().time())
@@ -289,7 +292,9 @@ class FilesReader:
         return taken, done
 
     async def _prove(self, reading: _Open) -> None:
-        """Read a file that takes several batches to its end, before the first: so it is not half here if it is malformed."""
+        """Read a file that takes several batches to its end, before the first: so it is not half here if it
+        is malformed.
+        """
         pieces = read_file(reading.file, self._spec, 0)
         async with aclosing(pieces):
             async for _rows in pieces:
@@ -298,7 +303,9 @@ class FilesReader:
         reading.proved = True
 
     async def _check_same(self, reading: _Open) -> None:
-        """Look whether the file is still as it was when it was found. Raises Temporary, or 55000 if rows are committed."""
+        """Look whether the file is still as it was when it was found. Raises Temporary, or 55000 if rows are
+        committed.
+        """
         if await self._beside(self._folder.is_other, reading.found):
             shown = self._folder.shown(reading.found.name)
             raise changed(shown) if reading.committed else changing(shown)
@@ -324,7 +331,9 @@ class FilesReader:
         return await self._beside(self._to_open, found)
 
     def _to_open(self, files: Sequence[Found]) -> list[tuple[Found, ServerFile]]:
-        """Return files with what is to be opened. Raises SqlError 42501 for the first, stops before another one that is outside."""
+        """Return files with what is to be opened. Raises SqlError 42501 for the first, stops before another
+        one that is outside.
+        """
         allowed: list[tuple[Found, ServerFile]] = []
         for found in files:
             try:

@@ -19,8 +19,9 @@ from txn.persist.blobs.object_url import is_object_url
 class Folder(Protocol):
     """What a source does with files. All methods but ``shown`` block.
 
-    They raise SqlError for what stays wrong (58P01: it is not there any more, 42501), Temporary for what may pass.
-    ``stored``: it is in an object store, so the blocking happens in threads for these (``engine.base.stored_objects.beside``).
+    They raise SqlError for what stays wrong (58P01: it is not there any more, 42501), Temporary for what may
+    pass. ``stored``: it is in an object store, so the blocking happens in threads for these
+    (``engine.base.stored_objects.beside``).
     """
 
     stored: bool

@@ -3,9 +3,9 @@
     server_files = s3://bucket/landing?region=eu-north-1      permits, and says where the store is
     path = 's3://bucket/landing/orders'                       the objects directly below, as for COPY (``engine.base.stored_objects``)
 
-An object appears whole, so none is ever seen half written. It is known by its size and the time the store gives it, in whole
-seconds. Moving is copying and deleting: after a crash in between, a copy that is there already is recognised by the store's
-ETag. Everything here blocks, or raises.
+An object appears whole, so none is ever seen half written. It is known by its size and the time the store
+gives it, in whole seconds. Moving is copying and deleting: after a crash in between, a copy that is there
+already is recognised by the store's ETag. Everything here blocks, or raises.
 """
 
 from __future__ import annotations

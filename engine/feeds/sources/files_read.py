@@ -1,10 +1,12 @@
 """Files of a FILES source to rows of its table: read as COPY FROM reads files on the server, with the same functions.
 
-    file ──thread: ``engine.changes.bulk.read_split``──> Arrow batches ──> rows of at most SLICE_ROWS, between two turns of the loop
+    file ──thread: ``engine.changes.bulk.read_split``──> Arrow batches ──> rows of at most SLICE_ROWS, between
+    two turns of the loop
     many bytes ──> Spark's tasks: the same function ──> parts                                           (``files_spark``)
 
-What a value is, and what is wrong with a line, is thus the same whoever reads it. Errors name file, line (row, of Parquet) and
-column. Values read under PostgreSQL's own defaults (DateStyle ISO, TimeZone UTC), whatever sessions set.
+What a value is, and what is wrong with a line, is thus the same whoever reads it. Errors name file, line
+(row, of Parquet) and column. Values read under PostgreSQL's own defaults (DateStyle ISO, TimeZone UTC),
+whatever sessions set.
 """
 
 from __future__ import annotations
@@ -101,7 +103,9 @@ def _table(batch: Any) -> Any:
 
 
 def placed(error: DataError, name: str, relation: RelationDef) -> Exception:
-    """Return the error about a file as sources tell it: ``file "/in/a.csv", line 3`` where COPY says ``COPY t, line 3``."""
+    """Return the error about a file as sources tell it: ``file "/in/a.csv", line 3`` where COPY says ``COPY
+    t, line 3``.
+    """
     if error.sqlstate in _MAY_PASS:
         return Temporary(f"{error.sqlstate}: {error.message}")
     if error.sqlstate in _UNREADABLE and not error.where:

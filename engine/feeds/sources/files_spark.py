@@ -1,10 +1,12 @@
-"""Many bytes of files at once: Spark's tasks read them and write the table's parts, which the batch commits by reference.
+"""Many bytes of files at once: Spark's tasks read them and write the table's parts, which the batch commits
+by reference.
 
     files ──cut where rows end──> tasks: ``LoadTask`` ──> parts ──names──> one transaction: parts, manifest
                                                      └── the first bad row: its file, line, column
 
-It is COPY FROM on Spark (``engine.changes.bulk.copy_files``) without a session: rows never pass through the server, and as long as the
-transaction has not committed no part is anybody's. What a malformed file leaves of a batch is the files before it.
+It is COPY FROM on Spark (``engine.changes.bulk.copy_files``) without a session: rows never pass through the
+server, and as long as the transaction has not committed no part is anybody's. What a malformed file leaves of
+a batch is the files before it.
 """
 
 from __future__ import annotations
@@ -94,7 +96,9 @@ class SparkLoad:
 
 
 async def may_read(spark: SparkExecutor | None, told: Callable[[str], None]) -> bool:
-    """Wait until Spark is up, and return whether it is: not where it is switched off or cannot start, which ``told`` hears."""
+    """Wait until Spark is up, and return whether it is: not where it is switched off or cannot start, which
+    ``told`` hears.
+    """
     if spark is None or spark.runtime.off:
         return False
     try:

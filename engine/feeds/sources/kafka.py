@@ -4,9 +4,10 @@
     partition 1   ...    4   5 │ 6        │               a batch: 20 to 23 and 6 to 7, read by Spark's connector
                          stored ┘    latest ┘
 
-Which messages a batch has is fixed before they are read: from the stored offsets to others that are there, shared out among the
-partitions. The brokers are told nothing (no consumer group), so there is nothing to acknowledge, and what was read again after a
-crash are the same messages. A partition that comes later is read from its beginning.
+Which messages a batch has is fixed before they are read: from the stored offsets to others that are there,
+shared out among the partitions. The brokers are told nothing (no consumer group), so there is nothing to
+acknowledge, and what was read again after a crash are the same messages. A partition that comes later is read
+from its beginning.
 """
 
 from __future__ import annotations
@@ -117,7 +118,9 @@ class KafkaReader:
         await self._topic.close()
 
     def _first(self, span: tuple[int, int]) -> Offset:
-        """Return where a partition begins that was not known: one that came after the first batch has only what is new."""
+        """Return where a partition begins that was not known: one that came after the first batch has only
+        what is new.
+        """
         return Offset(span[1] if self._latest and not self._next else span[0], 0)
 
     def _check(self, there: Mapping[int, tuple[int, int]]) -> None:
@@ -194,7 +197,9 @@ class KafkaReader:
 
 
 def shares(waiting: Mapping[int, int], most: int) -> dict[int, int]:
-    """Share out about ``most`` messages among partitions: none gets more than it has, and none nothing that has some."""
+    """Share out about ``most`` messages among partitions: none gets more than it has, and none nothing that
+    has some.
+    """
     taken: dict[int, int] = {}
     left = most
     order = sorted((count, partition) for partition, count in waiting.items() if count > 0)

@@ -69,8 +69,8 @@ def properties(options: Options) -> dict[str, str]:
 def layout(columns: Mapping[str, int], options: Options) -> Layout:
     """Return where messages go in a table with these columns (name to type).
 
-    Raises SqlError 42703 for a column that is not there, 42804 for a type that cannot hold it, 42601 where the columns do not fit
-    the format.
+    Raises SqlError 42703 for a column that is not there, 42804 for a type that cannot hold it, 42601 where
+    the columns do not fit the format.
     """
     roles: dict[str, str] = {}
     for role, types in _ROLES.items():

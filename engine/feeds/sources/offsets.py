@@ -80,8 +80,8 @@ async def move(
 ) -> None:
     """Stage new offsets (None: the partition is forgotten).
 
-    ``before`` is what the batch was read from. Raises OffsetsMoved if that is not what is stored: whatever made that so, a
-    batch is never applied twice.
+    ``before`` is what the batch was read from. Raises OffsetsMoved if that is not what is stored: whatever
+    made that so, a batch is never applied twice.
     """
     shard = ShardId(source.oid)
     rows = await settle(txn.lookup(shard, INDEX, [(partition,) for partition in after], for_update=True))

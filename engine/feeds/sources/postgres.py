@@ -8,8 +8,9 @@
                           │ here, and readable │ peeked next              │
                           └ may be sent again: skipped
 
-The slot is only looked at (peek), and advanced once what was seen is readable here: upstream keeps everything that is not. So
-``confirmed <= offset`` always; a slot that is further has been advanced by somebody else, and what lay between is lost.
+The slot is only looked at (peek), and advanced once what was seen is readable here: upstream keeps everything
+that is not. So ``confirmed <= offset`` always; a slot that is further has been advanced by somebody else, and
+what lay between is lost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Another PostgreSQL, as a source sees it: the one module beside ``txn.persist.logs.postgres`` that knows asyncpg.
 
-Two kinds of connections: ordinary ones, and one in replication mode, which alone can create a slot together with a snapshot.
-There only the simple protocol is spoken, so rows are fetched as COPY sends them:
+Two kinds of connections: ordinary ones, and one in replication mode, which alone can create a slot together
+with a snapshot. There only the simple protocol is spoken, so rows are fetched as COPY sends them:
 
     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY
     CREATE_REPLICATION_SLOT "s" LOGICAL pgoutput USE_SNAPSHOT        the state at which the slot begins ...
@@ -104,7 +104,9 @@ class Upstream:
             raise translated(error) from None
 
     async def copy(self, query: str) -> AsyncGenerator[bytes]:
-        """Yield what COPY sends of a query, in text format, in pieces of any size. Closing the iterator ends the copy."""
+        """Yield what COPY sends of a query, in text format, in pieces of any size. Closing the iterator ends
+        the copy.
+        """
         pieces: asyncio.Queue[bytes | None] = asyncio.Queue(_QUEUED)
 
         async def take(piece: bytes) -> None:

@@ -22,8 +22,8 @@ _WAITS_S: Final = (0.1, 0.3, 1.0, 2.0, 4.0)  # for the connection that used the 
 async def look(options: dict[str, str], slot: str) -> list[UpstreamTable]:
     """Return the tables of a new source's publication. ``slot`` is entered among the options if they name none.
 
-    Raises SqlError 42602 and 42710 for a slot's name that cannot be used, 08001 for an upstream that cannot be reached, and what
-    ``described`` raises.
+    Raises SqlError 42602 and 42710 for a slot's name that cannot be used, 08001 for an upstream that cannot
+    be reached, and what ``described`` raises.
     """
     named = "slot" in options
     slot = options.setdefault("slot", slot)

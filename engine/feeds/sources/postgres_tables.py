@@ -115,7 +115,8 @@ class UpstreamTable(msgspec.Struct, frozen=True):
 async def described(upstream: Upstream, publication: str) -> list[UpstreamTable]:
     """Return the tables of a publication.
 
-    Raises SqlError 42704 if there is no such publication, 42P01 if it has no tables, 0A000 for tables that cannot be followed.
+    Raises SqlError 42704 if there is no such publication, 42P01 if it has no tables, 0A000 for tables that
+    cannot be followed.
     """
     [[version]] = await upstream.rows("SELECT current_setting('server_version_num')::int")
     if version < OLDEST_VERSION:

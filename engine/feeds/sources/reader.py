@@ -19,8 +19,9 @@ from engine.session.source_status import Lag
 class Batch:
     """What one transaction is to apply.
 
-    ``changes``: by table; ``offsets``: what becomes of each partition's offset, None: forgotten; ``rows``: how many rows
-    or changes there were, by partition; ``positions``: the offsets as people read them; ``context``: where its rows are from.
+    ``changes``: by table; ``offsets``: what becomes of each partition's offset, None: forgotten; ``rows``:
+    how many rows or changes there were, by partition; ``positions``: the offsets as people read them;
+    ``context``: where its rows are from.
     """
 
     changes: Mapping[int, TableChanges]
@@ -40,7 +41,9 @@ class Place:
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """What a reader tells about itself. ``done``: there will never be more. ``activity``: loading: Spark reads for it."""
+    """What a reader tells about itself. ``done``: there will never be more. ``activity``: loading: Spark
+    reads for it.
+    """
 
     lag: Lag = field(default_factory=Lag)
     done: bool = False
@@ -48,12 +51,16 @@ class Progress:
 
 
 class Reader(Protocol):
-    """One kind of source, being read. Methods raise SqlError or DataError for what stays wrong, others for what may pass."""
+    """One kind of source, being read. Methods raise SqlError or DataError for what stays wrong, others for
+    what may pass.
+    """
 
     progress: Progress
 
     async def open(self, offsets: Mapping[str, bytes]) -> Mapping[str, Place]:
-        """Begin behind stored offsets; return where each partition is. What they cover is acknowledged again if need be."""
+        """Begin behind stored offsets; return where each partition is. What they cover is acknowledged again
+        if need be.
+        """
 
     async def poll(self) -> Batch | None:
         """Return what comes next, None if there is nothing now. The batch before has been acknowledged."""

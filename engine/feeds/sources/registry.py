@@ -1,4 +1,6 @@
-"""All sources of a server: which run is what the catalog says, from its start and after every commit that changes it."""
+"""All sources of a server: which run is what the catalog says, from its start and after every commit that
+changes it.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ class Sources:
         self.follow()
 
     def follow(self, again: int | None = None) -> None:
-        """The catalog may have changed: make what runs agree, soon. ``again``: a source to be run anew if it stopped."""
+        """The catalog may have changed: make what runs agree, soon. ``again``: a source to be run anew if it
+        stopped.
+        """
         if not self._started:
             return
         task = asyncio.get_running_loop().create_task(self._follow(again))

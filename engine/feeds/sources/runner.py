@@ -1,14 +1,15 @@
-"""The task of one source: batch after batch, each one transaction with its offsets, acknowledged once it is readable (A33-A37).
+"""The task of one source: batch after batch, each one transaction with its offsets, acknowledged once it is
+readable (A33-A37).
 
     open reader at the stored offsets
       ┌─> poll ──> begin, lock tables, source still runs? ──> stage rows, move offsets ──> commit at ts
       │                                                                                      │ durable
       └── acknowledge upstream <── read_ts of the timeline >= ts: every later read sees it <─┘
 
-Nothing is kept between two batches that is not in the offsets, so there is one answer to whatever goes wrong: throw the reader
-away and open another. A crash before the commit repeats the batch, one after it goes on behind it; one
-between commit and acknowledgement acknowledges again. What may pass is tried again, ever more slowly; what stays wrong
-stops the source, with the error in holdfast_sources.
+Nothing is kept between two batches that is not in the offsets, so there is one answer to whatever goes wrong:
+throw the reader away and open another. A crash before the commit repeats the batch, one after it goes on
+behind it; one between commit and acknowledgement acknowledges again. What may pass is tried again, ever more
+slowly; what stays wrong stops the source, with the error in holdfast_sources.
 """
 
 from __future__ import annotations
@@ -276,7 +277,9 @@ class Runner:
 
 
 def describe(error: Exception, space: Space, relative: Callable[[str], str]) -> str:
-    """Return an error as holdfast_sources shows it: SQLSTATE, message, then detail, context and hint. ``relative``: see ``Surroundings``."""
+    """Return an error as holdfast_sources shows it: SQLSTATE, message, then detail, context and hint.
+    ``relative``: see ``Surroundings``.
+    """
     if isinstance(error, Temporary):
         return str(error.args[0])
     if isinstance(error, stored.OffsetsMoved):

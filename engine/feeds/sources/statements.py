@@ -194,7 +194,9 @@ def _named(session: Session, name: str, if_exists: bool) -> SourceDef | None:
 
 
 async def alter(session: Session, plan: Plan, statement: st.AlterSource, params: Params) -> Outcome:
-    """ALTER SOURCE ... PAUSE or RESUME. Once PAUSE has committed no batch does; RESUME also tries a stopped source again."""
+    """ALTER SOURCE ... PAUSE or RESUME. Once PAUSE has committed no batch does; RESUME also tries a stopped
+    source again.
+    """
     await session.view.start_ddl(plan)
     check_privileges(session, plan)
     source = _named(session, statement.name, statement.if_exists)

@@ -108,7 +108,8 @@ async def acknowledge(
 ) -> Outcome:
     """ALTER SUBSCRIPTION ... ACKNOWLEDGE: everything at or below a timestamp has been taken, once this commits.
 
-    One below the position changes nothing. SqlError 22023 for the future, 42704, 42501, 55000 for one that is lost, 25006.
+    One below the position changes nothing. SqlError 22023 for the future, 42704, 42501, 55000 for one that is
+    lost, 25006.
     """
     name = statement.name
     if (named := session.db.named.of(session, name)).hold is None:

@@ -6,8 +6,8 @@
     DROP VIEW, DROP FUNCTION, of somebody else                                          42P01, 42883
     another answer to what the query asks about rights (pg_has_role() …)                42501
 
-What is left is asked again only when the catalog has changed. A table that is dropped, or has other columns, ends the subscription by
-itself, behind everything before that (``txn.upkeep.subscribe``).
+What is left is asked again only when the catalog has changed. A table that is dropped, or has other columns,
+ends the subscription by itself, behind everything before that (``txn.upkeep.subscribe``).
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class Permit:
     __slots__ = ("_answers", "_bound", "_params", "_plan", "_role", "_seen", "_session", "_statement")
 
     def __init__(self, session: Session, plan: Plan, statement: Subscribe, params: tuple[Any, ...]) -> None:
-        """``plan`` has just passed ``engine.definitions.needs.privileges.check``; ``params`` are the client's. Raises SqlError 42501 for row-level security."""
+        """``plan`` has just passed ``engine.definitions.needs.privileges.check``; ``params`` are the
+        client's. Raises SqlError 42501 for row-level security.
+        """
         self._session = session
         self._plan = plan
         self._params = params
@@ -69,7 +71,9 @@ class Permit:
         self._seen = now
 
     def _inquire(self) -> list[Any]:
-        """Return what the query has asked once, when it began, about rights (``has_table_privilege()``, ``pg_has_role()`` …)."""
+        """Return what the query has asked once, when it began, about rights (``has_table_privilege()``,
+        ``pg_has_role()`` …).
+        """
         asked = [number for number, expr in enumerate(self._plan.bound.stable) if inquires(expr)]
         if not asked:
             return []

@@ -132,7 +132,9 @@ class _Framed:
 
 
 class _Searched:
-    """The text search objects at the start of a subscription whose query looks some up: rows that come and go are made by the same."""
+    """The text search objects at the start of a subscription whose query looks some up: rows that come and go
+    are made by the same.
+    """
 
     __slots__ = ("_found",)
 
@@ -155,7 +157,8 @@ class _Searched:
 
 
 class _Types:
-    """The enums and composite types of a subscription's columns: once one is dropped nobody can say what its values are called, even of rows that came before.
+    """The enums and composite types of a subscription's columns: once one is dropped nobody can say what its
+    values are called, even of rows that came before.
 
     Values of domains and ranges print as what these are over.
     """
@@ -179,7 +182,9 @@ class _Types:
 
 
 def _printed_by(catalog: CatalogSnapshot, oid: int) -> tuple[int, str] | None:
-    """Return oid and name of the user's type that printing values of a type takes; None where it takes none, or the type is gone."""
+    """Return oid and name of the user's type that printing values of a type takes; None where it takes none,
+    or the type is gone.
+    """
     found = catalog.type_by_oid(oid)
     if found is None:
         rows = catalog.row_type_relation(oid)
@@ -198,7 +203,8 @@ async def _poll(
 ) -> Changes | Progress | None:
     """Return the next event; a table that is dropped is called by the name under which it was subscribed.
 
-    Raises SqlError 42501 and others once the user may not read it any more (``Permit``), 55000 once a type is gone (``_Types``).
+    Raises SqlError 42501 and others once the user may not read it any more (``Permit``), 55000 once a type is
+    gone (``_Types``).
     """
     try:
         event = await subscription.poll(timeout_s)
@@ -402,8 +408,8 @@ class SourceRows:
 async def open_source(session: Session, plan: Plan, statement: Subscribe, params: tuple[Any, ...]) -> Source:
     """Start a subscription.
 
-    Raises SqlError 22023 for timestamps in the future, 42P01 where a table did not exist then, 55000 for a materialized view
-    without data; ReadBelowSince.
+    Raises SqlError 22023 for timestamps in the future, 42P01 where a table did not exist then, 55000 for a
+    materialized view without data; ReadBelowSince.
     """
     store = session.db.store
     if session.block.txn is None:

@@ -122,7 +122,9 @@ def _only_variable(plan: Plan, sources: Sequence[Source]) -> int | None:
 
 
 class ReadyPart:
-    """How a part of a variable is replaced: by ``function`` of ``sources``, or by the query ``plan``; ``failing`` as of ``Ready``."""
+    """How a part of a variable is replaced: by ``function`` of ``sources``, or by the query ``plan``;
+    ``failing`` as of ``Ready``.
+    """
 
     __slots__ = ("failing", "function", "plan", "sources", "subscripts", "type")
 
@@ -167,7 +169,9 @@ class Body:
         new_type: SqlType | None = None,
         steps: Mapping[str, WithStep] | None = None,
     ) -> None:
-        """Read a function's body for arguments of ``types``; ``steps``: a trigger's transition tables. Raises SqlError 42601, 42704 and what reading it raises."""
+        """Read a function's body for arguments of ``types``; ``steps``: a trigger's transition tables. Raises
+        SqlError 42601, 42704 and what reading it raises.
+        """
         self.session = session
         self.function = function
         self.steps: Mapping[str, WithStep] = steps or {}
@@ -282,7 +286,9 @@ class Body:
         return self._columns
 
     def program(self, scalar: SqlType | None) -> Program | None:
-        """Return the body as Python for a call that returns ``scalar``; None where it is not worth it, yet or at all."""
+        """Return the body as Python for a call that returns ``scalar``; None where it is not worth it, yet or
+        at all.
+        """
         self._calls += 1
         if self._calls == 1 and not self._has_loop:
             return None

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 async def converted(
     frame: Frame, piece: tree.Piece, ready: Ready, value: Any, given: SqlType, target: SqlType
 ) -> Any:
-    """Return the value of a constant piece as one of ``target``. Raises what the conversion raises, told as PostgreSQL does."""
+    """Return the value of a constant piece as one of ``target``. Raises what the conversion raises, told as
+    PostgreSQL does.
+    """
     plain = base_type(target)
     literal = _literal(ready.node)
     if literal is not None:

@@ -54,10 +54,12 @@ async def execute(
     keeps: bool = False,
     check: Callable[[Sequence[OutputColumn]], None] | None = None,
 ) -> tuple[Outcome, ast.StatementNode] | None:
-    """Run the text that an expression gives; returns the outcome of its last statement, and that statement; None where it has none.
+    """Run the text that an expression gives; returns the outcome of its last statement, and that statement;
+    None where it has none.
 
-    ``fetched``: its rows are a loop's or a cursor's, which fetches them: CONTEXT names the text only where it cannot be planned.
-    ``keeps``: they come with the keys behind them that WHERE CURRENT OF asks for (``made_cursor``).
+    ``fetched``: its rows are a loop's or a cursor's, which fetches them: CONTEXT names the text only where it
+    cannot be planned. ``keeps``: they come with the keys behind them that WHERE CURRENT OF asks for
+    (``made_cursor``).
 
     Raises SqlError 22004 for NULL, 0A000 for SELECT INTO and statements about transactions, and what the text raises.
     """
@@ -140,7 +142,9 @@ def _check(node: ast.StatementNode) -> None:
 def _planned(
     frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool, keeps: bool, loops: bool
 ) -> Plan:
-    """Return the plan of a text, kept as those of clients are, for a cursor if it ``keeps`` keys, for a loop if it ``loops``. Errors name the text."""
+    """Return the plan of a text, kept as those of clients are, for a cursor if it ``keeps`` keys, for a loop
+    if it ``loops``. Errors name the text.
+    """
     session = frame.session
     steps = frame.body.steps
     keeps = keeps and parsed.as_of is None and name_in(parsed.statement) is None
@@ -187,7 +191,9 @@ async def query_of(
     params: Sequence[tree.Piece],
     check: Callable[[Sequence[OutputColumn]], None],
 ) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
-    """Run the text that an expression gives as a query, whose columns ``check`` has looked at. Raises as ``execute``; 42601 for what returns no rows."""
+    """Run the text that an expression gives as a query, whose columns ``check`` has looked at. Raises as
+    ``execute``; 42601 for what returns no rows.
+    """
     done = await execute(frame, piece, params, check=check)
     if done is None:
         raise SqlError("42601", "empty query does not return tuples")
@@ -379,7 +385,9 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
 
 
 async def take_arguments(frame: Frame, cursor: tree.CursorQuery, arguments: Sequence[tree.Piece]) -> None:
-    """Give a bound cursor's parameters their values. That is a SELECT INTO: FOUND and ROW_COUNT are its own then, as in PostgreSQL."""
+    """Give a bound cursor's parameters their values. That is a SELECT INTO: FOUND and ROW_COUNT are its own
+    then, as in PostgreSQL.
+    """
     for number, piece in zip(cursor.arguments, arguments, strict=True):
         value, type_ = await frame.value(piece)
         await frame.store(number, value, type_)
@@ -391,7 +399,8 @@ async def take_arguments(frame: Frame, cursor: tree.CursorQuery, arguments: Sequ
 def made_cursor(
     frame: Frame, name: str, outcome: Outcome, *, scroll: bool | None = None, loop: bool = False
 ) -> Cursor:
-    """Open a cursor over the rows of a query, without the keys behind them; ``loop``: nobody may close it before that ends.
+    """Open a cursor over the rows of a query, without the keys behind them; ``loop``: nobody may close it
+    before that ends.
 
     Raises SqlError 42P03, 53400; 0A000 for SCROLL where the query locks rows; 42P11 where there are no rows.
     """

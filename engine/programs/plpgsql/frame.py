@@ -52,7 +52,9 @@ _RECORD: Final = SqlType(RECORD)
 
 
 class Frame:
-    """A call; see the module. ``signature`` gives the function as CONTEXT shows it; ``doing`` is told there in place of a statement."""
+    """A call; see the module. ``signature`` gives the function as CONTEXT shows it; ``doing`` is told there
+    in place of a statement.
+    """
 
     __slots__ = (
         "_count",
@@ -125,14 +127,18 @@ class Frame:
         await self.session.cancelled.turn()
 
     def due(self) -> bool:
-        """Tell whether ``turn`` is to be called before the next statement; at once where a cancel came during COMMIT."""
+        """Tell whether ``turn`` is to be called before the next statement; at once where a cancel came during
+        COMMIT.
+        """
         self._count += 1
         return self._count >= _BETWEEN_TURNS or bool(self.session.cancelled.reason)
 
     # -- pieces ------------------------------------------------------------------------------------
 
     async def value(self, piece: Piece) -> tuple[Any, SqlType]:
-        """Return the value of an expression and its type. Raises SqlError 42601 for several columns, 21000 for several rows."""
+        """Return the value of an expression and its type. Raises SqlError 42601 for several columns, 21000
+        for several rows.
+        """
         ready = self.body.ready(piece, self.values)
         plan = ready.plan
         if not ready.one:
@@ -210,7 +216,9 @@ class Frame:
         return outcome.columns, list(outcome.result.rows)
 
     async def fetched(self, piece: Piece) -> Outcome:
-        """As ``run`` for the rows of a cursor or loop, which fetches them: CONTEXT names the piece only where it cannot be planned."""
+        """As ``run`` for the rows of a cursor or loop, which fetches them: CONTEXT names the piece only where
+        it cannot be planned.
+        """
         outcome = await self.run(piece, named=False)
         return (
             replace(outcome, columns=self.told(piece, outcome.columns))
@@ -230,7 +238,9 @@ class Frame:
         return declared_columns(columns, self.body.ready(piece, self.values).declared)
 
     async def run(self, piece: Piece, *, named: bool = True, enough: int | None = None) -> Outcome:
-        """Run a piece as a statement, until it has an outcome, rows gathered, or ``enough`` of them. Raises what it raises; CONTEXT names it."""
+        """Run a piece as a statement, until it has an outcome, rows gathered, or ``enough`` of them. Raises
+        what it raises; CONTEXT names it.
+        """
         first = self.body.ready(piece, self.values)  # what cannot be bound names its text itself
 
         def plan() -> tuple[Plan, Row]:
@@ -255,7 +265,9 @@ class Frame:
             self.sql = None
 
     def check_planned(self, piece: Piece) -> None:
-        """Raise what PostgreSQL meets while it plans a piece for its parameters' values, as often as it surely does that."""
+        """Raise what PostgreSQL meets while it plans a piece for its parameters' values, as often as it
+        surely does that.
+        """
         ready = self.body.ready(piece, self.values)
         if ready.checked < CUSTOM_PLANS:
             ready.checked += 1
@@ -264,7 +276,9 @@ class Frame:
     async def run_plan(
         self, plan_of: Callable[[], tuple[Plan, Row]], again: Callable[[], None], enough: int | None = None
     ) -> Outcome:
-        """Run what ``plan_of`` returns as ``run_inner``. Raises SqlError 0A000 for a change where the function is not volatile."""
+        """Run what ``plan_of`` returns as ``run_inner``. Raises SqlError 0A000 for a change where the
+        function is not volatile.
+        """
         if self.body.function.volatility == "v":
             return await run_inner(self.session, plan_of, again, enough)
 
@@ -307,7 +321,9 @@ class Frame:
         return await value_of(function, (), make_env(ctx))
 
     async def packed(self, row: Sequence[Any], types: Sequence[int], target: SqlType) -> bytes:
-        """Return a row as a value of a composite type, by position: what is missing is NULL, what is too much is left out."""
+        """Return a row as a value of a composite type, by position: what is missing is NULL, what is too much
+        is left out.
+        """
         made = result_row(self.session.catalog, target.oid)
         if made is None:
             raise AssertionError(f"type {target.oid} is no row type")
@@ -442,7 +458,9 @@ def _of_fields(value: Any, types: tuple[int, ...]) -> Any:
 
 
 def check_planned(frame: Frame, plan: Plan, values: Row) -> None:
-    """Raise what PostgreSQL meets while it plans a query for these parameters: something that is constant then fails."""
+    """Raise what PostgreSQL meets while it plans a query for these parameters: something that is constant
+    then fails.
+    """
     failing = openly(failing_in, plan.bound.statement, values, frame.session)
     if failing is not None:
         failing((), Env((), frame.session, shared=Shared()))

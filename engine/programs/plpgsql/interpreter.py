@@ -4,8 +4,9 @@
                                    Signal           EXIT, CONTINUE, RETURN: whoever it is for is around this one
                                    an error         the block around has a handler, or it goes on to the caller
 
-A block with EXCEPTION is a part of the transaction that can be undone by itself: what fails in it is undone before its handler
-runs. Errors by which a transaction loses a race are never handled: the statement that called the function runs again.
+A block with EXCEPTION is a part of the transaction that can be undone by itself: what fails in it is undone
+before its handler runs. Errors by which a transaction loses a race are never handled: the statement that
+called the function runs again.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ _TEXT: Final = SqlType(TEXT)
 _MAX_INT4: Final = 2**31 - 1
 AHEAD_FIRST: Final = 10
 AHEAD: Final = 50
-"""So many rows a loop over a query fetches at first, and then each time, as in PostgreSQL: what they compute is done by then."""
+"""So many rows a loop over a query fetches at first, and then each time, as in PostgreSQL: what they compute
+is done by then."""
 _CHANGES: Final = ast.Insert | ast.Update | ast.Delete | ast.Merge
 
 
@@ -163,7 +165,9 @@ class Interpreter:
         return self._left(signal, block.label)
 
     async def _report(self, block: tree.Block, error: BaseException) -> ErrorReport | None:
-        """Return what a handler is told of an error; None for what none of the block's may take. Apart, so that no frame keeps the error it is in."""
+        """Return what a handler is told of an error; None for what none of the block's may take. Apart, so
+        that no frame keeps the error it is in.
+        """
         met = error if isinstance(error, Exception) else None
         if met is None or getattr(met, "sqlstate", "") == "57014" or isinstance(met, WaitCancelled):
             if _handler(block, "57014") is None:
@@ -562,7 +566,9 @@ _RUN: Final[dict[type[tree.Statement], _Run]] = {
 
 
 def _check_loop_variable(frame: Frame, statement: tree.ForEach) -> None:
-    """Raise SqlError 42804 where the variable of FOREACH is an array and its values are elements, or the other way round."""
+    """Raise SqlError 42804 where the variable of FOREACH is an array and its values are elements, or the
+    other way round.
+    """
     target = statement.into.targets[0]
     one = len(statement.into.targets) == 1 and not target.steps
     variable = frame.body.routine.variables[target.variable]

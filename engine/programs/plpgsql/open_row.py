@@ -1,4 +1,5 @@
-"""NEW and OLD while a trigger function runs: rows whose fields are at hand, packed only where a statement wants the whole.
+"""NEW and OLD while a trigger function runs: rows whose fields are at hand, packed only where a statement
+wants the whole.
 
 new.n + 1        Source(new, 2)     cells[2]
 to_jsonb(new)    Source(new)        the cells as a value of the table's row type

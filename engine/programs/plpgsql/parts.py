@@ -3,7 +3,8 @@
 place     what is replaced: the variable, or the field of a record, and the steps that lead on from there
 part      how it is replaced: an expression over the whole and the value, or a query where a subscript holds a sub-select
 
-PostgreSQL analyses the whole assignment as one statement before any of it is computed: where its target is wrong, the value is not.
+PostgreSQL analyses the whole assignment as one statement before any of it is computed: where its target is
+wrong, the value is not.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ async def _check_subscripts(frame: Frame, target: tree.Target) -> None:
 async def assign_part(
     frame: Frame, target: tree.Target, value: Any, type_: SqlType, piece: tree.Piece | None = None
 ) -> None:
-    """Give a part of a variable a value of a type. Raises SqlError 42703, 55000, and what the part's conversion and subscripts raise.
+    """Give a part of a variable a value of a type. Raises SqlError 42703, 55000, and what the part's
+    conversion and subscripts raise.
 
     ``piece``: what CONTEXT names where a constant subscript fails.
     """

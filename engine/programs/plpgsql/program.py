@@ -7,9 +7,10 @@
                                     yield x_3                    all else: the driver awaits what the interpreter makes of it
                                     tick ... yield               now and then: others have their turn
 
-``v`` are the call's variables, ``e`` an env with the session, ``f`` the frame. What cannot be bound before it is reached, needs the
-shapes of records, a transaction, or rights, is left to the interpreter (``engine.programs.plpgsql.interpreter``), statement by statement: so
-are errors of binding, which are those of the statement when it runs.
+``v`` are the call's variables, ``e`` an env with the session, ``f`` the frame. What cannot be bound before it
+is reached, needs the shapes of records, a transaction, or rights, is left to the interpreter
+(``engine.programs.plpgsql.interpreter``), statement by statement: so are errors of binding, which are those
+of the statement when it runs.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ def _inner(block: tree.Block) -> list[tree.Statement]:
 
 
 def compiled(body: Body, scalar: SqlType | None) -> Program | None:
-    """Return the program of a body that returns ``scalar`` (None: a row or nothing); None where Python cannot nest it so deep, or takes long."""
+    """Return the program of a body that returns ``scalar`` (None: a row or nothing); None where Python cannot
+    nest it so deep, or takes long.
+    """
     return _Compiler(body, scalar).program()
 
 

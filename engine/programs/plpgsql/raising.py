@@ -31,7 +31,8 @@ _SEVERITY: Final = {"warning": "WARNING", "notice": "NOTICE", "info": "INFO", "l
 _OFF: Final = ("off", "false", "no", "0")
 _STATES: Final = {"warning": "01000", "exception": "P0001"}
 _RETRIED: Final = (WriteConflict, Deadlock, SchemaChanged)
-"""Errors that no handler takes: the transaction was overtaken, so that its statement is run again, or fails as a whole."""
+"""Errors that no handler takes: the transaction was overtaken, so that its statement is run again, or fails
+as a whole."""
 
 FIELDS: Final = {
     "returned_sqlstate": "sqlstate", "message_text": "message", "pg_exception_detail": "detail",

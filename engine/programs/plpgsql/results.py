@@ -39,7 +39,8 @@ async def run_return(frame: Frame, statement: tree.Return) -> None:
 
 
 async def convert_returned(frame: Frame) -> None:
-    """Make what RETURN gave a value of the function's type, behind its blocks: none of their handlers meets an error in that.
+    """Make what RETURN gave a value of the function's type, behind its blocks: none of their handlers meets
+    an error in that.
 
     Raises SqlError 42804 for a row of other columns, and what the conversion raises.
     """
@@ -188,7 +189,9 @@ def _whole_variable(frame: Frame, piece: tree.Piece) -> int | None:
 
 
 def check_query(frame: Frame, columns: Sequence[OutputColumn]) -> None:
-    """Raise SqlError 42804 where the query of RETURN QUERY has other columns than the function returns, before it runs; they say of what domains they are."""
+    """Raise SqlError 42804 where the query of RETURN QUERY has other columns than the function returns,
+    before it runs; they say of what domains they are.
+    """
     message = "structure of query does not match function result type"
     types = [column.type for column in columns]
     row = None if frame.scalar is None else _row_under(frame, frame.scalar)
@@ -201,7 +204,9 @@ def check_query(frame: Frame, columns: Sequence[OutputColumn]) -> None:
 async def add_query(
     frame: Frame, columns: Sequence[OutputColumn], rows: Sequence[Row], *, domains: bool = False
 ) -> None:
-    """RETURN QUERY: more rows. Raises SqlError 42804 where they have other columns; ``domains``: those say of what domains they are."""
+    """RETURN QUERY: more rows. Raises SqlError 42804 where they have other columns; ``domains``: those say of
+    what domains they are.
+    """
     message = "structure of query does not match function result type"
     types = [c.type for c in columns]
     row = None if frame.scalar is None else _row_under(frame, frame.scalar)

@@ -37,7 +37,9 @@ INLINE: Final = "inline_code_block"
 
 
 def signature(session: Session, function: FunctionDef) -> str:
-    """Return a function as CONTEXT shows it: with the types of its arguments, its schema where the path does not find it."""
+    """Return a function as CONTEXT shows it: with the types of its arguments, its schema where the path does
+    not find it.
+    """
     if not function.oid:
         return function.name
     return str(named_output(session, REGPROCEDURE, function.oid))
@@ -107,7 +109,9 @@ async def run_frame(routines: Routines, frame: Frame) -> None:
 
 
 async def run_do(session: Session, source: str, source_at: int | None, *, alone: bool, atomic: bool) -> None:
-    """DO. ``alone``: it is the client's statement, in whose text errors of reading it have their place; ``atomic`` as for functions."""
+    """DO. ``alone``: it is the client's statement, in whose text errors of reading it have their place;
+    ``atomic`` as for functions.
+    """
     function = FunctionDef(
         oid=0, schema_oid=0, schema="", name=INLINE, modes=(), names=(), types=(), result=VOID, source=source,
         language="plpgsql",

@@ -1,4 +1,5 @@
-"""Calls of trigger functions (manual 43.10.1): NEW, OLD and TG_... are variables, and what is returned is the row to go on with.
+"""Calls of trigger functions (manual 43.10.1): NEW, OLD and TG_... are variables, and what is returned is the
+row to go on with.
 
 run_trigger(function, event)     BEFORE ROW, INSTEAD OF     a row, or None: the row is left out
 AFTER, STATEMENT           None, whatever is returned
@@ -25,7 +26,8 @@ from txn.base.types import Row
 async def run_trigger(function: FunctionDef, event: TriggerEvent) -> Row | None:
     """Call a trigger function for an event, in the transaction of ``event.session``, as a statement of its own.
 
-    Returns the row to go on with, values of ``event.table.live``; None to leave the row out, and whenever the result means nothing.
+    Returns the row to go on with, values of ``event.table.live``; None to leave the row out, and whenever the
+    result means nothing.
 
     Raises SqlError 42804 (a row of other columns), 2F005 (no RETURN), 54001 (too deep) and what its statements raise.
     """

@@ -5,9 +5,10 @@
                 INSERT INTO log ...           statement 7: sees what 6 wrote
        <── value of the last one              statement 5 goes on, and sees none of it
 
-The row executor waits for a call as it waits for a lock (``planner.base.suspend.Suspend``). A body is bound when it is called, under the
-search path, settings and rights of then, or those that the function brings: SECURITY DEFINER, SET. Its plans are kept
-with the session. What fails in it fails the statement that calls it; errors name the function in CONTEXT.
+The row executor waits for a call as it waits for a lock (``planner.base.suspend.Suspend``). A body is bound
+when it is called, under the search path, settings and rights of then, or those that the function brings:
+SECURITY DEFINER, SET. Its plans are kept with the session. What fails in it fails the statement that calls
+it; errors name the function in CONTEXT.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Running:
 
 
 class Body:
-    """The statements of a function, bound for types of inputs, as plans; what is no query is bound anew whenever its turn comes."""
+    """The statements of a function, bound for types of inputs, as plans; what is no query is bound anew
+    whenever its turn comes.
+    """
 
     __slots__ = ("function", "plans")
 
@@ -267,11 +270,15 @@ class Routines:
         return _Called(self, self._surroundings(function) if brings else None)
 
     def within(self) -> _Called:
-        """Run a function's statements within the statement that calls it. Raises SqlError 54001 where calls are too deep."""
+        """Run a function's statements within the statement that calls it. Raises SqlError 54001 where calls
+        are too deep.
+        """
         return _Called(self, None)
 
     def body(self, key: tuple[Any, ...], function: FunctionDef, read: Callable[[], PlBody]) -> PlBody:
-        """Return the body of a PL/pgSQL function, as long as it is fresh, else what ``read`` returns. Raises what that raises."""
+        """Return the body of a PL/pgSQL function, as long as it is fresh, else what ``read`` returns. Raises
+        what that raises.
+        """
         catalog, plan_key = self.session.catalog, self.session.plan_key
         latest = self._latest.get(key)
         if latest is not None and latest[0] == plan_key and latest[1].fresh(catalog, function):
@@ -395,7 +402,9 @@ class Routines:
 
     @contextmanager
     def settings_of(self, function: FunctionDef) -> Iterator[None]:
-        """Have the settings of a function's SET clauses; what its body sets of them stays only by a plain SET. Raises SqlError as SET."""
+        """Have the settings of a function's SET clauses; what its body sets of them stays only by a plain
+        SET. Raises SqlError as SET.
+        """
         settings = self.session.settings
         before: list[tuple[str, str | None]] = []
         mark = settings.mark()

@@ -7,7 +7,8 @@
                    the transaction lost                          run again with it, if it is the first of one that began behind
                                                                  COMMIT or ROLLBACK of a procedure
 
-Any other that loses its transaction is not run again here: the client's statement around it is (``engine.statements.retry``).
+Any other that loses its transaction is not run again here: the client's statement around it is
+(``engine.statements.retry``).
 """
 
 from __future__ import annotations
@@ -44,9 +45,11 @@ async def run_inner(
     again: Callable[[], None],
     enough: int | None = None,
 ) -> Outcome:
-    """Run the plan and parameters that ``plan_of`` returns; rows are gathered, but those of a query that is fetched from. ``again`` has it planned anew. ``enough``: rows that who asks looks at, others are not read.
+    """Run the plan and parameters that ``plan_of`` returns; rows are gathered, but those of a query that is
+    fetched from. ``again`` has it planned anew. ``enough``: rows that who asks looks at, others are not read.
 
-    Raises SqlError 25006 for a change in a transaction that only reads, 25001 for what cannot be part of one, 40001 where it was run again too often, and what it raises.
+    Raises SqlError 25006 for a change in a transaction that only reads, 25001 for what cannot be part of one,
+    40001 where it was run again too often, and what it raises.
     """
     await session.cancelled.turn()  # a loop of statements that never wait would keep the event loop to itself
     await session.heard()

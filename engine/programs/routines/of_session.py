@@ -1,4 +1,6 @@
-"""The calls of a session, as the floor that runs them knows them: all that ``Routines`` can, not its port's few members alone."""
+"""The calls of a session, as the floor that runs them knows them: all that ``Routines`` can, not its port's
+few members alone.
+"""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ class CatalogLocks:
     async def take_for(self, plan: Plan) -> None:
         """Lock what a statement is about, and move the session to the latest catalog.
 
-        Raises txn's errors of lock waits; SchemaChanged when what the transaction has read before is no longer so; TypeError for what is
-        no definition.
+        Raises txn's errors of lock waits; SchemaChanged when what the transaction has read before is no
+        longer so; TypeError for what is no definition.
         """
         session, statement = self._session, plan.bound.statement
         locks = session.db.ports.specs[type(statement)].locks
@@ -93,7 +93,9 @@ class CatalogLocks:
                 return
 
     async def take_relation(self, oid: int) -> None:
-        """Lock a relation and its rows, in order to change what is stored, with what its indexes name; move the session to the latest catalog."""
+        """Lock a relation and its rows, in order to change what is stored, with what its indexes name; move
+        the session to the latest catalog.
+        """
         session = self._session
         await settle(session.block.ensure_txn().begin_write([SHARD]))
         while True:

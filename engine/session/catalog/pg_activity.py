@@ -7,8 +7,9 @@
     holdfast_shards, _holds, _timelines, _transactions            txn.inspect
     holdfast_sources                                              engine.feeds.sources
 
-Who is no superuser sees of others' sessions that they exist, not what they do (manual 28.2.3). Holdfast's views stand in
-pg_catalog, so that they are found without a schema and no dump contains them; ``builtin_relations.OWN_RELATIONS`` is their definition.
+Who is no superuser sees of others' sessions that they exist, not what they do (manual 28.2.3). Holdfast's
+views stand in pg_catalog, so that they are found without a schema and no dump contains them;
+``builtin_relations.OWN_RELATIONS`` is their definition.
 """
 
 from __future__ import annotations
@@ -97,10 +98,12 @@ def _wait_event(other: Session, wait: LockRow | None, committing: bool) -> tuple
 
 @relation("pg_locks", "session")
 def pg_locks(session: Session) -> Iterator[RowDict]:
-    """Yield pg_locks: the lock table of txn (tables, rows, index keys as objects of pg_class), and what a running transaction is and reads.
+    """Yield pg_locks: the lock table of txn (tables, rows, index keys as objects of pg_class), and what a
+    running transaction is and reads.
 
-    Its ids it holds, as in PostgreSQL: ``virtualxid``, and ``transactionid`` where it writes. What it has read without a lock stays as it
-    was for it; it is shown as PostgreSQL's weakest lock, for which nobody waits either (but its ACCESS EXCLUSIVE).
+    Its ids it holds, as in PostgreSQL: ``virtualxid``, and ``transactionid`` where it writes. What it has
+    read without a lock stays as it was for it; it is shown as PostgreSQL's weakest lock, for which nobody
+    waits either (but its ACCESS EXCLUSIVE).
     """
     now_us, loop_s = session.clock_time_us(), asyncio.get_running_loop().time()
     for lock in paced_iter(session.db.store.lock_rows()):
@@ -166,7 +169,9 @@ def _int2(value: int) -> int:
 
 @relation("pg_stat_database", "session")
 def pg_stat_database(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stat_database: sessions, and how transactions ended since the server started; deadlocks of all databases."""
+    """Yield pg_stat_database: sessions, and how transactions ended since the server started; deadlocks of all
+    databases.
+    """
     db = session.db
     connected = Counter(connection.session.database_oid for connection in db.sessions.values())
     yield {
@@ -193,7 +198,9 @@ def pg_stat_database_conflicts(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_stat_bgwriter", "session")
 def pg_stat_bgwriter(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stat_bgwriter: CHECKPOINTs since the start. None is due by time, a part is synced as it is written, and there are no buffers."""
+    """Yield pg_stat_bgwriter: CHECKPOINTs since the start. None is due by time, a part is synced as it is
+    written, and there are no buffers.
+    """
     upkeep = session.db.upkeep
     yield {
         "checkpoints_timed": 0, "checkpoints_req": upkeep.checkpoints, "checkpoint_write_time": upkeep.checkpoint_ms,
@@ -210,7 +217,9 @@ def pg_stat_archiver(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_stat_wal", "session")
 def pg_stat_wal(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stat_wal: what the log has got since the start. Each entry is written and synced at once, with one or several commits."""
+    """Yield pg_stat_wal: what the log has got since the start. Each entry is written and synced at once, with
+    one or several commits.
+    """
     facts = inspect.log(session.db.store.core)
     yield {
         "wal_records": facts.new_entries, "wal_fpi": 0, "wal_bytes": Decimal(facts.new_bytes), "wal_buffers_full": 0,
@@ -375,7 +384,9 @@ def holdfast_memory(session: Session) -> Iterator[RowDict]:
 
 @relation("holdfast_conflicts", "session")
 def holdfast_conflicts(session: Session) -> Iterator[RowDict]:
-    """Yield holdfast_conflicts: how often transactions of this database have lost since the server started, by cause and table."""
+    """Yield holdfast_conflicts: how often transactions of this database have lost since the server started,
+    by cause and table.
+    """
     for (cause, oid), tally in session.space.losses.tallies.items():
         table = session.catalog.relation_by_oid(oid)
         yield {

@@ -252,7 +252,9 @@ def pg_config(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_timezone_abbrevs", "session")
 def pg_timezone_abbrevs(session: Session) -> Iterator[RowDict]:
-    """Yield pg_timezone_abbrevs: one that is bound to a zone has the offset that it means there at the transaction's time."""
+    """Yield pg_timezone_abbrevs: one that is bound to a zone has the offset that it means there at the
+    transaction's time.
+    """
     now = session.transaction_time_us
     moment = datetime.fromtimestamp(now / 1e6, UTC)
     for word, entry in sorted(ABBREVIATIONS.items()):

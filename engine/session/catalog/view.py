@@ -136,7 +136,9 @@ class CatalogView:
             self.conform()
 
     def conform(self) -> bool:
-        """Have a reading transaction see today's code where that has changed; tell whether it sees something else now."""
+        """Have a reading transaction see today's code where that has changed; tell whether it sees something
+        else now.
+        """
         txn = self._session.block.txn
         if (
             txn is None
@@ -165,7 +167,9 @@ class CatalogView:
             self.locks.clear()
 
     def rest(self) -> None:
-        """Between transactions: the catalog that was seen last may go. A commit that is still to be published has its own."""
+        """Between transactions: the catalog that was seen last may go. A commit that is still to be published
+        has its own.
+        """
         if self._session.block.txn is None and not (self._ddl_staged or self.own_changes):
             self._seen = self._base = self._space.catalog
 
@@ -182,7 +186,9 @@ class CatalogView:
             self.adopt_latest()
 
     def redefined(self) -> int | None:
-        """Return a relation that the transaction has read, by its oid, and that is no longer defined as it was; None if all are."""
+        """Return a relation that the transaction has read, by its oid, and that is no longer defined as it
+        was; None if all are.
+        """
         latest = self._space.catalog
         for oid, version in self._used.items():
             relation = latest.relation_by_oid(oid)
@@ -217,7 +223,8 @@ class CatalogView:
         self._mark_labels()
 
     def _mark_labels(self) -> None:
-        """Have labels that the transaction has added to enums not be used before they are committed: what is stored with them would outlast it.
+        """Have labels that the transaction has added to enums not be used before they are committed: what is
+        stored with them would outlast it.
 
         Raises nothing; what is seen is then this transaction's alone, and not what is published (``_publish``).
         """
@@ -251,15 +258,17 @@ class CatalogView:
         return self._base is self._space.catalog and all(map(txn.holds_table, plan.tables))
 
     def insist(self, plan: Plan) -> None:
-        """Raise Replan where a plan no longer fits what is seen: nothing more can be made of it, not even what its locks are."""
+        """Raise Replan where a plan no longer fits what is seen: nothing more can be made of it, not even
+        what its locks are.
+        """
         if not plan.fresh(self.catalog):
             raise Replan
 
     async def start_read(self, plan: Plan) -> None:
         """Lock a query's tables by intention, so that they stay as it was planned for. Raises Replan when they are not.
 
-        A transaction that only reads locks nothing: its catalog is that of its timestamp. But it may have begun later than its statement was
-        planned, which can have waited for its turn meanwhile.
+        A transaction that only reads locks nothing: its catalog is that of its timestamp. But it may have
+        begun later than its statement was planned, which can have waited for its turn meanwhile.
         """
         if self.is_current(plan):
             if plan.as_of is None and not plan.crosses and not plan.fresh(self._seen):
@@ -297,7 +306,9 @@ class CatalogView:
         self._session.db.turns.yield_to_readers()
 
     def may_write(self, txn: Transaction, shards: Sequence[ShardId]) -> bool:
-        """Tell whether a read-only transaction may write to these tables all the same: they are the session's temporary ones."""
+        """Tell whether a read-only transaction may write to these tables all the same: they are the session's
+        temporary ones.
+        """
         if not shards or not txn.keeps_reads:
             return False
         catalog = self.catalog
@@ -338,8 +349,9 @@ class CatalogView:
     async def change(self, puts: Sequence[Stored], deletes: Sequence[StoredKey] = ()) -> None:
         """Stage catalog changes in the transaction; it sees them at once, others when it commits.
 
-        A statement may make thousands of them (CASCADE, partitions) without anything to wait for: others get their turn in between.
-        Raises SqlError XX001 where a change would put something in the place of what cannot be read.
+        A statement may make thousands of them (CASCADE, partitions) without anything to wait for: others get
+        their turn in between. Raises SqlError XX001 where a change would put something in the place of what
+        cannot be read.
         """
         if self._seen.fenced:
             for item in puts:

@@ -1,13 +1,15 @@
 """Virtual relations: the rows of pg_catalog and information_schema, computed from catalog, facts and sessions.
 
-A relation's rows are made by functions in ``pg_catalog.py``, ``pg_monitor.py``, ``information_schema.py`` and their like that
-yield dictionaries by column name; what they do not name takes the column's neutral value. Relations without a
-function are empty: they describe features this server does not have.
+A relation's rows are made by functions in ``pg_catalog.py``, ``pg_monitor.py``, ``information_schema.py`` and
+their like that yield dictionaries by column name; what they do not name takes the column's neutral value.
+Relations without a function are empty: they describe features this server does not have.
 
-    pg_class = what is built in (made once) + what belongs to users' relations (made once per relation: ``engine.catalog.kept``)
+    pg_class = what is built in (made once) + what belongs to users' relations (made once per relation:
+    ``engine.catalog.kept``)
 
-What is static or follows the catalog is cached, with hash indexes by column made at first look-up. Most of what is asked for by name
-or oid is the rows of one relation: these are made, or found, by themselves, however many others there are.
+What is static or follows the catalog is cached, with hash indexes by column made at first look-up. Most of
+what is asked for by name or oid is the rows of one relation: these are made, or found, by themselves, however
+many others there are.
 """
 
 from __future__ import annotations
@@ -120,7 +122,8 @@ _NEUTRAL: dict[int, Any] = {
 
 
 _static: Final[dict[tuple[int, int], Part]] = {}
-"""The rows of static sources by relation and position among its sources (-1: of all of them): one list for all databases of a process."""
+"""The rows of static sources by relation and position among its sources (-1: of all of them): one list for
+all databases of a process."""
 
 
 class VirtualCatalog:
@@ -264,7 +267,9 @@ class VirtualCatalog:
 
     @staticmethod
     def _prints_otherwise(definition: RelationDef, session: Reading) -> bool:
-        """Tell whether the rows are made for the session alone, because of how names and literals are written in what it reads."""
+        """Tell whether the rows are made for the session alone, because of how names and literals are written
+        in what it reads.
+        """
         read = session.output_settings
         styles = read.date_style, read.date_order, read.interval_style, read.bytea_output
         return (session.quotes_all or session.escapes or styles != _STYLES) and (
@@ -285,7 +290,9 @@ class VirtualCatalog:
         return rows if oid not in _LISTS else self._with_rights(rows, oid, session)
 
     def _with_rights(self, rows: Rows, oid: int, session: Reading) -> Rows:
-        """Return the rows of one of these with the rights to what is PostgreSQL's own, which few databases have granted or revoked."""
+        """Return the rows of one of these with the rights to what is PostgreSQL's own, which few databases
+        have granted or revoked.
+        """
         lists = built_in_lists(session.catalog, oid)
         if not lists:
             return rows
@@ -419,7 +426,9 @@ class VirtualCatalog:
         return find
 
     def prepare(self, oid: int, session: EvalSession, attnum: int = 0) -> Iterator[None]:
-        """Make the rows of a relation ready for ``rows``, or for ``finder``, in steps between which others have their turns."""
+        """Make the rows of a relation ready for ``rows``, or for ``finder``, in steps between which others
+        have their turns.
+        """
         reading = cast("Reading", session)  # all sessions are
         name = self._relations[oid].columns[attnum - 1].name if attnum and oid in self._relations else ""
         for position, source in enumerate(self._sources.get(oid, ())):
@@ -428,7 +437,9 @@ class VirtualCatalog:
                 yield from self._kept_rows(oid, position, source, catalog.database).prepare(reading, catalog)
 
     def ahead(self, session: Reading) -> Iterator[None]:
-        """Make what browsing reads whole, in steps between which others have their turns (``engine.session.catalog.ahead``)."""
+        """Make what browsing reads whole, in steps between which others have their turns
+        (``engine.session.catalog.ahead``).
+        """
         for name, columns in BROWSED.items():
             definition = self._named[name]
             yield from self.prepare(definition.oid, session)
@@ -445,7 +456,9 @@ _LISTS: Final = {PG_TYPE_OID: "typacl", PG_PROC_OID: "proacl", PG_CLASS_OID: "re
 
 
 def built_in_lists(catalog: CatalogSnapshot, class_oid: int) -> Mapping[int, tuple[AclItem, ...]]:
-    """Return the access lists of types, functions or relations of PostgreSQL's own that have others than by default, by oid, kept with the catalog."""
+    """Return the access lists of types, functions or relations of PostgreSQL's own that have others than by
+    default, by oid, kept with the catalog.
+    """
     known = catalog.derived.get(built_in_lists)
     if known is None:
         found: dict[int, dict[int, tuple[AclItem, ...]]] = {oid: {} for oid in _LISTS}

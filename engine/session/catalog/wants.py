@@ -272,7 +272,9 @@ def type_keys(catalog: CatalogSnapshot, oid: int) -> Iterator[StoredKey]:
 
 
 def named_in(catalog: CatalogSnapshot, *texts: str | None) -> Iterator[StoredKey]:
-    """Yield the keys of the users' types, functions, schemas and text search objects and of the relations that stored texts name."""
+    """Yield the keys of the users' types, functions, schemas and text search objects and of the relations
+    that stored texts name.
+    """
     for text in texts:
         if not text:
             continue

@@ -4,8 +4,8 @@
     read, write      pages of the range alone, some at a time
     unlink           the row, the pages, and what the catalog says of it: comment, rights
 
-``number`` of a statement (``Transaction.statement``): reads see own changes of earlier ones, so a descriptor that was opened for reading
-keeps seeing what was there.
+``number`` of a statement (``Transaction.statement``): reads see own changes of earlier ones, so a descriptor
+that was opened for reading keeps seeing what was there.
 """
 
 from __future__ import annotations
@@ -70,8 +70,9 @@ def acl_of(session: Session, row: StoredRow) -> tuple[AclItem, ...]:
 async def check_right(session: Session, row: StoredRow, letters: str) -> None:
     """Raise SqlError 42501 unless the user has all of some privileges (r, w), or ``lo_compat_privileges`` is on.
 
-    ``row``: the object as the transaction sees it. Rights are today's, on the same object; of one that is gone, be there another under
-    its number, they are its last owner's alone, also within functions of others (docs/guide/time-travel.md).
+    ``row``: the object as the transaction sees it. Rights are today's, on the same object; of one that is
+    gone, be there another under its number, they are its last owner's alone, also within functions of others
+    (docs/guide/time-travel.md).
     """
     rights = Rights(session.today, session.role)
     if rights.superuser or session.settings.get("lo_compat_privileges") == "on":
@@ -95,7 +96,8 @@ async def _as_it_is(session: Session, row: StoredRow) -> StoredRow | None:
 async def _last_owner(session: Session, row: StoredRow) -> int:
     """Return the role that a large object which is gone belonged to when it went.
 
-    It was there from when the transaction reads to when it went, without a break: halving the time between finds its last moment.
+    It was there from when the transaction reads to when it went, without a break: halving the time between
+    finds its last moment.
     """
     txn = session.block.ensure_txn()
     store, timeline = session.db.store, txn.timeline_name
@@ -114,7 +116,9 @@ async def _last_owner(session: Session, row: StoredRow) -> int:
 
 
 async def _the_same(reader: Transaction, row: StoredRow) -> StoredRow | None:
-    """Return a large object's row as a transaction sees it, which ends then; None where the object is not there, be there another under its number."""
+    """Return a large object's row as a transaction sees it, which ends then; None where the object is not
+    there, be there another under its number.
+    """
     try:
         rows = await settle(reader.lookup(OBJECTS, OBJECTS_INDEX, [row.values[:2]]))
     finally:

@@ -1,4 +1,6 @@
-"""lo_import and lo_export: between large objects and files of the server, under the conditions of COPY (docs/guide/copy.md)."""
+"""lo_import and lo_export: between large objects and files of the server, under the conditions of COPY
+(docs/guide/copy.md).
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def _refused(error: OSError, name: str, verb: str) -> SqlError:
 
 
 async def import_file(session: Session, name: str, number: int) -> int:
-    """Make a large object of a file and return its number (0: a free one). SqlError 42501, 58P01, 42809, 58030, 23505."""
+    """Make a large object of a file and return its number (0: a free one). SqlError 42501, 58P01, 42809,
+    58030, 23505.
+    """
     path = await asyncio.to_thread(_path, session, name, "read")
     try:
         file = await asyncio.to_thread(read_regular, path)

@@ -4,8 +4,9 @@
               |2048 bytes      |(none)          |907 bytes|      |(none)
     reads as  the bytes        zeros            bytes            the end: no page behind it
 
-A page holds at most ``PAGE_BYTES``; one that is missing, or the rest of one that is shorter, reads as zeros as long as a page
-follows. An object ends where its last page does. Pages are kept as PostgreSQL keeps them, so that pg_largeobject shows the same rows.
+A page holds at most ``PAGE_BYTES``; one that is missing, or the rest of one that is shorter, reads as zeros
+as long as a page follows. An object ends where its last page does. Pages are kept as PostgreSQL keeps them,
+so that pg_largeobject shows the same rows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ MAX_BYTES: Final = (2**31 - 1) * PAGE_BYTES
 
 
 def written(pages: Mapping[int, bytes], offset: int, data: bytes) -> dict[int, bytes]:
-    """Return the pages that differ once ``data`` stands at ``offset`` (bytes). ``pages``: those there are in that range."""
+    """Return the pages that differ once ``data`` stands at ``offset`` (bytes). ``pages``: those there are in
+    that range.
+    """
     changed: dict[int, bytes] = {}
     at = 0
     while at < len(data):
@@ -40,8 +43,8 @@ def cut(page: bytes | None, within: int) -> bytes:
 def read(pages: Iterable[tuple[int, bytes]], offset: int, count: int) -> bytes:
     """Return up to ``count`` bytes from ``offset`` on.
 
-    ``pages``: those there are from that offset on, in order, up to the first that lies behind what is read: it tells that the
-    object goes on.
+    ``pages``: those there are from that offset on, in order, up to the first that lies behind what is read:
+    it tells that the object goes on.
     """
     out = bytearray()
     for number, data in pages:

@@ -1,4 +1,6 @@
-"""The rows of pg_largeobject_metadata and pg_largeobject, some at a time, as queries read them (``engine.executors.index.access.large_objects``)."""
+"""The rows of pg_largeobject_metadata and pg_largeobject, some at a time, as queries read them
+(``engine.executors.index.access.large_objects``).
+"""
 
 from __future__ import annotations
 

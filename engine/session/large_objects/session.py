@@ -3,8 +3,8 @@
     lo_open   ──> 0, 1, ...  the lowest free number; gone at the end of the transaction, or of the part of it that is rolled back
     loread, lowrite, lo_lseek, lo_tell, lo_truncate, lo_close by that number
 
-A descriptor for reading sees what the statement saw that opened it; one for writing sees everything. What a function changes is seen by the
-statements that come after it, as with users' functions.
+A descriptor for reading sees what the statement saw that opened it; one for writing sees everything. What a
+function changes is seen by the statements that come after it, as with users' functions.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     objects   (database, number, owner)                 pg_largeobject_metadata; rights and comments are the catalog's
     pages     (database, number, page number, bytes)    pg_largeobject
 
-They are shards as those of tables, so that the log, crashes, snapshots, time travel, locks and savepoints need nothing new; all timelines
-have them (docs/decisions/0017-large-objects.md). Whoever changes an object locks its row of ``objects`` first.
+They are shards as those of tables, so that the log, crashes, snapshots, time travel, locks and savepoints
+need nothing new; all timelines have them (docs/decisions/0017-large-objects.md). Whoever changes an object
+locks its row of ``objects`` first.
 """
 
 from __future__ import annotations

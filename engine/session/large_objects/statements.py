@@ -1,4 +1,6 @@
-"""Statements about large objects: ALTER ... OWNER TO; what GRANT, COMMENT, DROP ROLE and REASSIGN and DROP OWNED ask of them."""
+"""Statements about large objects: ALTER ... OWNER TO; what GRANT, COMMENT, DROP ROLE and REASSIGN and DROP
+OWNED ask of them.
+"""
 
 from __future__ import annotations
 

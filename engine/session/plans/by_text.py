@@ -2,7 +2,8 @@
 
     key = (text, ...)      a plan takes about BYTES of memory for each character of its text, often more than the text says (``weight``)
 
-A bound on entries alone would let a client that sends 2,000 long statements fill gigabytes, which a full garbage collection then walks.
+A bound on entries alone would let a client that sends 2,000 long statements fill gigabytes, which a full
+garbage collection then walks.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class ByText(Generic[_V]):
         return self._items.get(key)
 
     def put(self, key: TextKey, item: _V, weight: int = 0) -> None:
-        """Keep an item, in place of the one before if there is one; the latest stays, however long its text. ``weight``: characters that it counts for beside its text."""
+        """Keep an item, in place of the one before if there is one; the latest stays, however long its text.
+        ``weight``: characters that it counts for beside its text.
+        """
         self.drop(key)
         self._items[key] = item
         size = self._sizes[key] = len(key[0]) + weight

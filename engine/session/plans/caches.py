@@ -5,8 +5,9 @@
       the latest one with DDL of its own on top           for the rest of the transaction; of catalog queries, with those of all
       a past one                                          nowhere
 
-An installation or a migration is one long transaction that asks the catalog and writes rows between its DDL, so its plans are
-worth as much as others'. With those of all they would throw out the others' plans of the same texts, and these them.
+An installation or a migration is one long transaction that asks the catalog and writes rows between its DDL,
+so its plans are worth as much as others'. With those of all they would throw out the others' plans of the
+same texts, and these them.
 
 Where memory is short (``engine.base.loop.ceiling``) those of all are forgotten: each statement is planned once more.
 """
@@ -34,7 +35,9 @@ class PlanCaches:
     __slots__ = ("_plans", "_shared", "_templates", "size")
 
     def __init__(self, size: int, shared: PlanCaches | None = None) -> None:
-        """``size``: bytes of memory that plans and templates may take together. ``shared``: those of all sessions, where this one is a transaction's own."""
+        """``size``: bytes of memory that plans and templates may take together. ``shared``: those of all
+        sessions, where this one is a transaction's own.
+        """
         characters = size // (2 * BYTES)
         bounds = (
             (ENTRIES, min(characters, CHARACTERS))
@@ -60,7 +63,9 @@ class PlanCaches:
     def find(
         self, template: Template, plan_key: Any, catalog: CatalogSnapshot
     ) -> tuple[Plan, Template] | None:
-        """Return the plan of a proved template that is still fresh under ``catalog``, and the template with the values for it."""
+        """Return the plan of a proved template that is still fresh under ``catalog``, and the template with
+        the values for it.
+        """
         found = self._templates.find(template, plan_key)
         if found is not None:
             if found[0].fresh(catalog):

@@ -5,9 +5,9 @@ folds in: search path, role, DateStyle, IntervalStyle, TimeZone ... A plan is th
 was bound against has another version, or when names may resolve differently (``namespace_version``); queries of the
 catalog outlive DDL of relations, since what these are called is nothing to them.
 
-No two catalogs and no two definitions of a relation ever had the same version, so this holds as well for a transaction that sees
-its own DDL. Its plans are kept for it alone all the same (``engine.session.plans.caches``): with those of the others they would
-throw out each other.
+No two catalogs and no two definitions of a relation ever had the same version, so this holds as well for a
+transaction that sees its own DDL. Its plans are kept for it alone all the same
+(``engine.session.plans.caches``): with those of the others they would throw out each other.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def _timelines(uses: Uses, tables: Sequence[ShardId], catalog: CatalogSnapshot) 
 
 
 def _worded(bound: BoundStatement, text: str, catalog: CatalogSnapshot) -> bool:
-    """Tell whether every name that may be looked up to bind a statement again stands in its text, in which escapes could hide one."""
+    """Tell whether every name that may be looked up to bind a statement again stands in its text, in which
+    escapes could hide one.
+    """
     return (
         isinstance(bound.statement, QueryStatement | Insert | Update | Delete | Merge | WithChanges)
         and bool(text)
@@ -93,7 +95,9 @@ def _worded(bound: BoundStatement, text: str, catalog: CatalogSnapshot) -> bool:
 
 
 def _names(text: str, name: str) -> bool:
-    """Tell whether a text may name a relation of this name, or the array type over its rows. ``text``: in lower case."""
+    """Tell whether a text may name a relation of this name, or the array type over its rows. ``text``: in
+    lower case.
+    """
     if not name.isascii() or '"' in name:
         return True
     name = name.lower()
@@ -161,8 +165,8 @@ class Plan:
         self.columns: tuple[OutputColumn, ...] | None = bound.columns
         # whether it reads tables and has no effect: it then needs neither locks nor a read set
         self.only_reads = bound.class_ is StatementClass.READ_ONLY and not bound.volatile
-        # Catalog relations alone, and pg_catalog searched first: no relation that a user makes can come before them. Types and functions
-        # of users may be in them, which is what ``basis`` is for.
+        # Catalog relations alone, and pg_catalog searched first: no relation that a user makes can come
+        # before them. Types and functions of users may be in them, which is what ``basis`` is for.
         self.fixed_names = (
             bool(bound.versions)
             and search_path[:1] == ("pg_catalog",)
@@ -277,7 +281,9 @@ class Plan:
         return True
 
     def outdate(self) -> None:
-        """Have a plan that rests on row-level security be made anew, whoever has kept it: what the roles are has changed in the meantime."""
+        """Have a plan that rests on row-level security be made anew, whoever has kept it: what the roles are
+        has changed in the meantime.
+        """
         self.catalog_version = -1
 
     def _names_stay(self, catalog: CatalogSnapshot) -> bool:
@@ -316,7 +322,9 @@ class PlanCache:
         return plan
 
     def of_catalog(self, key: TextKey, catalog: CatalogSnapshot) -> Plan | None:
-        """Return the plan of a catalog query if it is fresh under ``catalog``, which may be a transaction's own: nothing is thrown away."""
+        """Return the plan of a catalog query if it is fresh under ``catalog``, which may be a transaction's
+        own: nothing is thrown away.
+        """
         plan = self._plans.peek(key)
         return plan if plan is not None and plan.fixed_names and plan.fresh(catalog) else None
 

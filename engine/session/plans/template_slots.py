@@ -5,8 +5,9 @@
         $2 alone, id > 17 as it is                        refuted                                       slot 2 is kept
     SELECT name, age FROM t WHERE id > $1 ORDER BY 2      a template of its own, to be proved as any other
 
-One slot is tried each time the statement is met, so nobody waits for more than one proof. What is found out is only which template to
-ask for: whether that one may be believed is for its own proof, so a wrong guess costs time and nothing else.
+One slot is tried each time the statement is met, so nobody waits for more than one proof. What is found out
+is only which template to ask for: whether that one may be believed is for its own proof, so a wrong guess
+costs time and nothing else.
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ class Trials:
 
 
 def may_be_tried(template: Template, sql: str) -> bool:
-    """Tell whether the literals of ``template`` can be put back where they were found in ``sql``: nothing else looks like a slot."""
+    """Tell whether the literals of ``template`` can be put back where they were found in ``sql``: nothing
+    else looks like a slot.
+    """
     if len(template.oids) < 2 or len(_SLOT.findall(template.text)) != len(template.oids):
         return False
     return Kept(template.text, frozenset()).narrow(template).text == sql

@@ -47,14 +47,16 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _CAST = re.compile(r"\s*::")  # binds closer than a sign before it
-# The same, a literal at a time: what is neither a literal nor calls for a look at its neighbours is passed over at once. Nothing that is
-# passed over begins as a literal does, so the loop around need not be possessive, which Python 3.11.2 gets wrong.
+# The same, a literal at a time: what is neither a literal nor calls for a look at its neighbours is passed
+# over at once. Nothing that is passed over begins as a literal does, so the loop around need not be
+# possessive, which Python 3.11.2 gets wrong.
 _LITERAL = re.compile(
     r"""(?P<before>(?:[A-Za-z_][\w$]*+(?!')|[^A-Za-z_0-9"'.$\\/-]++|/(?!\*)|\.(?!\d))*)
       (?:(?P<sign>-?)(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?P<text>'(?:[^']|'')*')|\Z)""",
     re.VERBOSE,
 )
-# A plain number that stands alone: what differs between statements that are the same but for such numbers. Or a string, whatever it is.
+# A plain number that stands alone: what differs between statements that are the same but for such numbers. Or
+# a string, whatever it is.
 _NUMBER = re.compile(r"(\d(?<![\w$.]\d)\d{0,17}(?![\w$.]))", re.ASCII)
 _NUMBER_OR_TEXT = re.compile(_NUMBER.pattern[:-1] + "|'[^']*')", re.ASCII)
 _AS_IS = frozenset((TEXT, VARCHAR, UNKNOWN))  # types whose values are what is between the quotes
@@ -98,10 +100,12 @@ class _Shape:
 
 
 _shapes: dict[tuple[str, ...], _Shape] = {}
-"""By what lies between literals and, where not all are small numbers, what these are. How a text is cut depends on nothing else, so it is done once.
+"""By what lies between literals and, where not all are small numbers, what these are. How a text is cut
+depends on nothing else, so it is done once.
 
-A string with a quote in it looks like two here, and is not what it is there: such a text is cut each time. So is one with something
-in a quoted name that looks like a literal; other quoted names, which many ORMs write throughout, are like any other text.
+A string with a quote in it looks like two here, and is not what it is there: such a text is cut each time. So
+is one with something in a quoted name that looks like a literal; other quoted names, which many ORMs write
+throughout, are like any other text.
 """
 
 
@@ -139,7 +143,9 @@ _OIDS = {"t": 0, "4": INT4, "8": INT8}
 
 
 def _keep_shape(between: tuple[str, ...], found: list[str], template: Template) -> None:
-    """Remember how a text was cut, if each of its literals is one of the plain ones that were ``found``, and the other way round."""
+    """Remember how a text was cut, if each of its literals is one of the plain ones that were ``found``, and
+    the other way round.
+    """
     values, oids = template.values, template.oids
     kinds = between[-1][1:] if between[-1].startswith("'") else "4" * len(found)
     if oids != tuple([_OIDS[kind] for kind in kinds]):
@@ -260,8 +266,9 @@ def _number_type(text: str) -> int:
 def same_statement(literal: Plan, template: Plan, values: tuple[Any, ...]) -> bool:
     """Tell whether ``template`` with ``values`` for its parameters is the statement ``literal`` is.
 
-    Binding computes the conversion of a literal (an integer for a bigint column, a text for numeric(12,2)), that of a parameter it leaves
-    to each execution: conversions of the values filled in are computed here. Nothing else is: ``1 = 1`` is known to be true, ``$1 = $2`` not.
+    Binding computes the conversion of a literal (an integer for a bigint column, a text for numeric(12,2)),
+    that of a parameter it leaves to each execution: conversions of the values filled in are computed here.
+    Nothing else is: ``1 = 1`` is known to be true, ``$1 = $2`` not.
     """
     fill = _Filling(values).fill
     return (
@@ -310,7 +317,9 @@ def decode_values(session: EvalSession, oids: tuple[int, ...], template: Templat
 
 
 class TemplateCache:
-    """Templates proved (a Plan), refuted (None) or refuted in part (Trials, Kept), by (text, types, session key); bounded."""
+    """Templates proved (a Plan), refuted (None) or refuted in part (Trials, Kept), by (text, types, session
+    key); bounded.
+    """
 
     __slots__ = ("_entries", "_seen")
 
@@ -332,7 +341,8 @@ class TemplateCache:
     ) -> None:
         """Learn what may be parameters of a statement that was planned without: at most one template is proved.
 
-        A template is looked into the second time that it is met. ``prove``: returns the plan of a template that is the statement.
+        A template is looked into the second time that it is met. ``prove``: returns the plan of a template
+        that is the statement.
         """
         entries = self._entries
         key = (template.text, template.oids, plan_key)

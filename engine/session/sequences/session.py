@@ -1,4 +1,5 @@
-"""What one session does with sequences: nextval and its kin (manual 9.17; ``planner.functions.session.SequenceSystem``).
+"""What one session does with sequences: nextval and its kin (manual 9.17;
+``planner.functions.session.SequenceSystem``).
 
 A value is given at once. Where the server has not stored yet how far the sequence is, the block notes that it owes
 that (``Block.owe``) and pays before it commits.

@@ -5,10 +5,10 @@
                           └ covered: how many more calls may be answered before the row has to move
 
 ``nextval`` never waits: it counts in memory, outside of every transaction, and the row moves ahead of it in
-transactions of its own, in blocks that grow as long as they are used up while one is written. Where it overtakes the row,
-the transaction that drew the value waits for the row before it commits, so whatever crashes, no value that a committed
-transaction has drawn is drawn again. As in PostgreSQL a crash skips the rest of a block, and a value that
-was drawn by a transaction which did not commit may come again after it.
+transactions of its own, in blocks that grow as long as they are used up while one is written. Where it
+overtakes the row, the transaction that drew the value waits for the row before it commits, so whatever
+crashes, no value that a committed transaction has drawn is drawn again. As in PostgreSQL a crash skips the
+rest of a block, and a value that was drawn by a transaction which did not commit may come again after it.
 
 A RESTART is a new ``generation`` in the catalog, with a row of its own; so it is undone with its transaction, and an
 older generation is found as it was left.
@@ -152,7 +152,8 @@ class Counter:
         return self.covered - self.given < self._block // 2
 
     def _write_if_low(self) -> None:
-        # one that has ended, whose ``_written`` is still to come, writes no more: who waits for it would go round for ever
+        # one that has ended, whose ``_written`` is still to come, writes no more: who waits for it would go
+        # round for ever
         if (self._writing is None or self._writing.done()) and self._is_low():
             self._writing = asyncio.get_running_loop().create_task(self._write())
             self._writing.add_done_callback(self._written)
@@ -214,7 +215,9 @@ class Counters:
         self._removing: asyncio.Task[None] | None = None
 
     async def open(self, sequences: Iterable[RelationDef], unreadable: Collection[int] = ()) -> None:
-        """Read what is stored, and forget what is of no sequence any more. ``unreadable``: oids of which it is not known."""
+        """Read what is stored, and forget what is of no sequence any more. ``unreadable``: oids of which it
+        is not known.
+        """
         store = self._db.store
         self._damage = store.damage_of(SHARD)
         if self._damage is not None:
@@ -261,7 +264,9 @@ class Counters:
         return counter
 
     def forget(self, relation: RelationDef) -> None:
-        """Let go of the counter of a generation that is no more. Its row goes with ``remove_rows``, or the next start."""
+        """Let go of the counter of a generation that is no more. Its row goes with ``remove_rows``, or the
+        next start.
+        """
         if relation.sequence is None:
             raise AssertionError(f"relation {relation.name} is no sequence")
         key = relation.oid, relation.sequence.generation

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 def refuse_in_block(session: Session, plan: Plan) -> None:
-    """Raise 25001 for CONCURRENTLY within a transaction block, beside other statements in one Query, or in a function."""
+    """Raise 25001 for CONCURRENTLY within a transaction block, beside other statements in one Query, or in a
+    function.
+    """
     statement = plan.bound.statement
     words = {st.CreateIndex: "CREATE", st.Drop: "DROP"}.get(type(statement))
     if words is None or not getattr(statement, "concurrently", False):

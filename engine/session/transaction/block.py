@@ -6,9 +6,9 @@
                         v    │
                    later statements
 
-``engine.session.transaction.block_state`` has the states; here is what happens on the way from one to the next. Whatever lives as long as
-a transaction is told of its end in ``_leave``: settings, the catalog as seen, deferred checks, exported snapshots,
-portals and cursors (``on_end``).
+``engine.session.transaction.block_state`` has the states; here is what happens on the way from one to the
+next. Whatever lives as long as a transaction is told of its end in ``_leave``: settings, the catalog as seen,
+deferred checks, exported snapshots, portals and cursors (``on_end``).
 """
 
 from __future__ import annotations
@@ -48,22 +48,19 @@ class Block:
     """The transaction block of one session; see the module's prologue.
 
     Attributes:
-        txn: the running transaction, or None; a block has none before its first statement.
-        state: where the block stands.
-        savepoints: those that can be gone back to, the oldest first.
-        selection: how the running transaction's timestamp was chosen, None where nothing was to choose.
-        observed_ts: the newest timestamp the session has committed, or chosen to read at.
-        exported: ids of the running transaction's exported snapshots.
-        lost_blocks, lost_tables: blocks lost to races since some have committed (``engine.session.transaction.races``), and by which tables.
-        on_end: called with whether it was committed when a transaction has ended.
-        one_of_several: the Query message that runs holds more statements.
-        endings: transactions that the running statement has ended itself (``engine.session.transaction.within``).
-        executes: Execute messages since the last Sync, or since a transaction has ended behind it, the running one included.
-        reads_alone: the statement to run is a read and a transaction by itself.
-        new_storage: which tables it has created or truncated.
-        own_rows: what it has written row by row, in bytes.
-        optimistic: it may be run again, so that its scans need not lock their tables (U4).
-        wrote: the running transaction writes, or the last one did if none runs.
+        txn: the running transaction, or None; a block has none before its first statement. state: where the
+        block stands. savepoints: those that can be gone back to, the oldest first. selection: how the running
+        transaction's timestamp was chosen, None where nothing was to choose. observed_ts: the newest
+        timestamp the session has committed, or chosen to read at. exported: ids of the running transaction's
+        exported snapshots. lost_blocks, lost_tables: blocks lost to races since some have committed
+        (``engine.session.transaction.races``), and by which tables. on_end: called with whether it was
+        committed when a transaction has ended. one_of_several: the Query message that runs holds more
+        statements. endings: transactions that the running statement has ended itself
+        (``engine.session.transaction.within``). executes: Execute messages since the last Sync, or since a
+        transaction has ended behind it, the running one included. reads_alone: the statement to run is a read
+        and a transaction by itself. new_storage: which tables it has created or truncated. own_rows: what it
+        has written row by row, in bytes. optimistic: it may be run again, so that its scans need not lock
+        their tables (U4). wrote: the running transaction writes, or the last one did if none runs.
     """
 
     __slots__ = (
@@ -118,11 +115,15 @@ class Block:
 
     @property
     def is_alone(self) -> bool:
-        """Whether the statement to run is neither in a block, nor one of several of a Query message, nor a function's."""
+        """Whether the statement to run is neither in a block, nor one of several of a Query message, nor a
+        function's.
+        """
         return not self.in_block and not self.one_of_several and not self._session.system.routines.stack
 
     def must_be_alone(self, what: str) -> None:
-        """Refuse what no transaction can hold within a block, beside other statements in a Query, behind some in a pipeline or in a function: 25001."""
+        """Refuse what no transaction can hold within a block, beside other statements in a Query, behind some
+        in a pipeline or in a function: 25001.
+        """
         if self.in_block or self.one_of_several:
             raise SqlError("25001", f"{what} cannot run inside a transaction block")
         if self.executes > 1:
@@ -199,7 +200,9 @@ class Block:
 
     @property
     def _spans(self) -> bool:
-        """Whether the block may read in several timelines: READ ONLY, and of a level that promises one snapshot and no order of commits."""
+        """Whether the block may read in several timelines: READ ONLY, and of a level that promises one
+        snapshot and no order of commits.
+        """
         if self.state is not BLOCK or not self._read_only:
             return False
         settings = self._session.settings
@@ -216,7 +219,9 @@ class Block:
         return True
 
     def _enter_another(self, txn: Transaction, timeline: str) -> None:
-        """Read in a timeline from here on; what is open reads on where it began. Raises SqlError 25000 within a function, 42704."""
+        """Read in a timeline from here on; what is open reads on where it began. Raises SqlError 25000 within
+        a function, 42704.
+        """
         if self._split is None:
             raise AssertionError("timelines are changed by a block that is not split")
         found = self._split.get(timeline)
@@ -261,9 +266,9 @@ class Block:
     def start_at(self, chosen: Selection, *, historic: bool, timeline: str | None = None) -> None:
         """Start the transaction of the statement to run, or of the block, at a timestamp that was chosen.
 
-        ``timeline``: which it is of; None: of whichever comes to be entered, and unless it is ``historic``, by AS OF SYSTEM
-        TIME, so that it only reads, that is then read as it is now: the newest of one timeline may be old in another.
-        Raises ReadBelowSince.
+        ``timeline``: which it is of; None: of whichever comes to be entered, and unless it is ``historic``,
+        by AS OF SYSTEM TIME, so that it only reads, that is then read as it is now: the newest of one
+        timeline may be old in another. Raises ReadBelowSince.
         """
         points = None if historic or timeline is not None else self._session.db.store.read_points()
         if self.state is BLOCK:
@@ -517,7 +522,9 @@ class Block:
 
     @property
     def commits_plainly(self) -> bool:
-        """Whether committing needs nothing but the log entry: no ON COMMIT action, deferred check or sequence to store."""
+        """Whether committing needs nothing but the log entry: no ON COMMIT action, deferred check or sequence
+        to store.
+        """
         session = self._session
         return session.commit_actions is None and session.timing.waiting is None and not self._owed
 
@@ -671,7 +678,9 @@ class Block:
         self.savepoints.append(savepoints.mark(self._session, self.root, name))
 
     def begin_part(self) -> Savepoint:
-        """Begin a part of the running transaction that can be undone by itself (EXCEPTION of PL/pgSQL); nothing has to end it."""
+        """Begin a part of the running transaction that can be undone by itself (EXCEPTION of PL/pgSQL);
+        nothing has to end it.
+        """
         return savepoints.mark(self._session, self.root)
 
     async def undo_part(self, part: Savepoint) -> None:

@@ -6,9 +6,9 @@
       v               error             │  v
    IMPLICIT ── (Query end / Sync) ──> IDLE  BLOCK
 
-IMPLICIT is the transaction that a simple Query message, or everything up to Sync, is (docs/internals/transactions.md). BEGIN
-inside it makes it a regular block; COMMIT inside a multi-statement Query ends it and the next statement
-starts a new one, as PostgreSQL does (manual 55.2.2.1).
+IMPLICIT is the transaction that a simple Query message, or everything up to Sync, is
+(docs/internals/transactions.md). BEGIN inside it makes it a regular block; COMMIT inside a multi-statement
+Query ends it and the next statement starts a new one, as PostgreSQL does (manual 55.2.2.1).
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ class HasModes(Protocol):
 
 
 def change_mode(session: HasModes, name: str, value: str | None) -> str:
-    """As ``set_mode``; return the canonical value. Outside of a transaction block it lasts for the statement: nothing changes."""
+    """As ``set_mode``; return the canonical value. Outside of a transaction block it lasts for the statement:
+    nothing changes.
+    """
     if value is None:
         value = session.settings.get("default_" + name)
     canonical = session.settings.check("default_" + name, value, spelled=name)

@@ -1,4 +1,5 @@
-"""Tables whose storage is new: which subtransaction has created or truncated them, as COPY FREEZE asks (PostgreSQL's rd_createSubid).
+"""Tables whose storage is new: which subtransaction has created or truncated them, as COPY FREEZE asks
+(PostgreSQL's rd_createSubid).
 
 BEGIN   CREATE a   SAVEPOINT s   TRUNCATE b   RELEASE s     COPY b FREEZE
           a: 0                     b: 1         b: 0          0: it may

@@ -1,11 +1,12 @@
-"""What a transaction has written row by row and not yet committed, in bytes: its session keeps it (``engine.base.accounts.Held``).
+"""What a transaction has written row by row and not yet committed, in bytes: its session keeps it
+(``engine.base.accounts.Held``).
 
     BEGIN   INSERT   SAVEPOINT a   UPDATE   ROLLBACK TO a   INSERT    COMMIT
               +1 kB                 +1 kB       -1 kB        +1 kB     all goes: to the hot rows, which have a share of their own
 
-Counted once a statement has ended that others of its transaction may follow (those that leave a small row, ``FEW`` at a time); until then what
-it gathers is its own share. A transaction of
-one statement is not counted here at all, nor are parts, which are files.
+Counted once a statement has ended that others of its transaction may follow (those that leave a small row,
+``FEW`` at a time); until then what it gathers is its own share. A transaction of one statement is not counted
+here at all, nor are parts, which are files.
 """
 
 from __future__ import annotations

@@ -4,11 +4,13 @@
     a later one, while it runs      is undone, and runs again within the transaction   (a row it waited for has changed)
     answered already                the block fails with 40001 at its next statement or COMMIT
 
-A connection whose blocks have failed so ``MAX_LOST_BLOCKS`` times, or in deadlocks through what was only read, and none committed
-since, locks the tables that its blocks' UPDATE, DELETE and INSERT … SELECT scan, those that their SELECTs read otherwise than
-by key, and those by which it has lost, for ``PATIENT_BLOCKS`` blocks that write and commit. Whoever wants to change these waits for it meanwhile, the queue for locks
-is fair, and of a deadlock others give up: so it gets through. SELECTs lock as if the table was to be changed: two such blocks that
-read it and then write to it queue, where each would wait for the other to give up its shared lock.
+A connection whose blocks have failed so ``MAX_LOST_BLOCKS`` times, or in deadlocks through what was only
+read, and none committed since, locks the tables that its blocks' UPDATE, DELETE and INSERT … SELECT scan,
+those that their SELECTs read otherwise than by key, and those by which it has lost, for ``PATIENT_BLOCKS``
+blocks that write and commit. Whoever wants to change these waits for it meanwhile, the queue for locks is
+fair, and of a deadlock others give up: so it gets through. SELECTs lock as if the table was to be changed:
+two such blocks that read it and then write to it queue, where each would wait for the other to give up its
+shared lock.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ LOST: Final = (Replan, RowsChanged, WriteConflict, Deadlock, SchemaChanged)
 """After which a statement may run again (``engine.statements.retry``, the only place that does so)."""
 MAX_LOST_BLOCKS: Final = 3
 PATIENT_BLOCKS: Final = 8
-"""What made blocks lose is mostly still so after one that got through: at once back to racing, its connection would lose again."""
+"""What made blocks lose is mostly still so after one that got through: at once back to racing, its connection
+would lose again."""
 _BY_READING: Final = frozenset((Cause.DEADLOCK_READS, Cause.DEADLOCK_RANGES, Cause.DEADLOCK_TABLES))
 
 
@@ -49,7 +52,9 @@ def may_race(session: Session) -> bool:
 
 
 def to_lock(session: Session, plan: Plan) -> Sequence[ShardId]:
-    """Return the tables that a SELECT of a block is to lock, as the block would only lose again: of one that reads by key those it has lost by."""
+    """Return the tables that a SELECT of a block is to lock, as the block would only lose again: of one that
+    reads by key those it has lost by.
+    """
     block = session.block
     if block.lost_blocks < MAX_LOST_BLOCKS or block.state is not BLOCK or not plan.tables:
         return ()

@@ -3,7 +3,8 @@
     mark ──> Savepoint     txn's own mark, and how far settings, catalog changes and deferred checks had come
     go_back(Savepoint)     all of them as they were; locks stay until the transaction ends
 
-SAVEPOINT keeps one under its name (``engine.session.transaction.block``), a block of PL/pgSQL with EXCEPTION for as long as it runs.
+SAVEPOINT keeps one under its name (``engine.session.transaction.block``), a block of PL/pgSQL with EXCEPTION
+for as long as it runs.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
-    """The marks of txn, settings and deferred checks, the rows counted and the catalog changes until then. ``name``: "" has none.
+    """The marks of txn, settings and deferred checks, the rows counted and the catalog changes until then.
+    ``name``: "" has none.
 
-    ``read_only``: whether the transaction was then, which SET TRANSACTION behind a savepoint changes for as long as that stands.
+    ``read_only``: whether the transaction was then, which SET TRANSACTION behind a savepoint changes for as
+    long as that stands.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Which timestamp a transaction reads at: AS OF SYSTEM TIME, consistency levels, min_read_ts, imported snapshots.
 
-    AS OF SYSTEM TIME expression ──(evaluated per execution)──> timestamp ─┐
-    consistency, max_staleness, min_read_ts, what the session saw ─────────┴─> txn.transaction.selection.choose ──> Selection
-    Selection ──(reach: wait for the clock and for commits under way)──> transaction at that timestamp, and its catalog
+    AS OF SYSTEM TIME expression ──(evaluated per execution)──> timestamp ─┐ consistency, max_staleness,
+    min_read_ts, what the session saw ─────────┴─> txn.transaction.selection.choose ──> Selection Selection
+    ──(reach: wait for the clock and for commits under way)──> transaction at that timestamp, and its catalog
 
 The usual transaction, ``consistency = strict`` without a demand, does not come here: it reads at the newest commit.
 

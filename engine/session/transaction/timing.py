@@ -3,10 +3,11 @@
     statement ──> effects ──> immediate: checked at the statement's end
                           └─> deferred:  Waiting(constraint, side, keys) ──> COMMIT or SET CONSTRAINTS ... IMMEDIATE
 
-A waiting check is a set of keys, not of rows: a foreign key is kept if, for each key, either a referenced row has it
-or no referencing row does. So rows that changed again meanwhile, or were undone by ROLLBACK TO, need no care, and
-it is enough to forget what was noted since a savepoint. Checks wait in a linked list for that: a savepoint
-remembers its head. A constraint trigger that waits is its call, with the rows as they were then, at its place among the checks.
+A waiting check is a set of keys, not of rows: a foreign key is kept if, for each key, either a referenced row
+has it or no referencing row does. So rows that changed again meanwhile, or were undone by ROLLBACK TO, need
+no care, and it is enough to forget what was noted since a savepoint. Checks wait in a linked list for that: a
+savepoint remembers its head. A constraint trigger that waits is its call, with the rows as they were then, at
+its place among the checks.
 """
 
 from __future__ import annotations
@@ -31,10 +32,13 @@ _WHOLE = ("whole table", "parent table", "unique", "exclusion")
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """One check that waits. ``table`` is the one whose change it comes from; ``before`` was noted earlier. ``call``: of side trigger.
+    """One check that waits. ``table`` is the one whose change it comes from; ``before`` was noted earlier.
+    ``call``: of side trigger.
 
-    ``side`` child: keys that rows now refer to; parent: keys that referred rows no longer have; whole table: a
-    bulk load; parent table: as ``parent``, of so many keys that all rows that refer to the table are looked at; unique: keys of a deferrable PRIMARY KEY or UNIQUE; exclusion: a deferrable EXCLUDE. ``mixed``: MATCH FULL has something to say.
+    ``side`` child: keys that rows now refer to; parent: keys that referred rows no longer have; whole table:
+    a bulk load; parent table: as ``parent``, of so many keys that all rows that refer to the table are looked
+    at; unique: keys of a deferrable PRIMARY KEY or UNIQUE; exclusion: a deferrable EXCLUDE. ``mixed``: MATCH
+    FULL has something to say.
     """
 
     constraint: int

@@ -1,13 +1,15 @@
-"""COMMIT and ROLLBACK of a procedure: the transaction ends, the statement that called the procedure goes on in the next one.
+"""COMMIT and ROLLBACK of a procedure: the transaction ends, the statement that called the procedure goes on
+in the next one.
 
     CALL load()          transaction 1      INSERT ... INSERT ... COMMIT
       the same CALL      transaction 2        INSERT ... ROLLBACK
                          none yet               x := x + 1
                          transaction 3            UPDATE ...      committed, or not, with the CALL
 
-The next transaction begins with the first statement that needs one, so that it sees what is committed until then; now() is the time
-at which the one before has ended. Once something has been committed the whole statement cannot run again after a lost race: its
-scans lock their tables from then on, and of each transaction the first statement alone can run again (``engine.programs.routines.inner``).
+The next transaction begins with the first statement that needs one, so that it sees what is committed until
+then; now() is the time at which the one before has ended. Once something has been committed the whole
+statement cannot run again after a lost race: its scans lock their tables from then on, and of each
+transaction the first statement alone can run again (``engine.programs.routines.inner``).
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 
 async def end_within(session: Session, *, committing: bool, chain: bool) -> None:
-    """End the transaction of the statement that runs. ``chain``: the next one has its modes. Raises what a commit raises."""
+    """End the transaction of the statement that runs. ``chain``: the next one has its modes. Raises what a
+    commit raises.
+    """
     block, settings = session.block, session.settings
     modes = {name: settings.get(name) for name in MODES} if chain else {}
     endings = block.endings + 1

@@ -1,7 +1,7 @@
 """The transaction of a session, as parts of the session use it that are no parts of the transaction.
 
-``Work`` is what they use of ``engine.session.transaction.block.Block``, and ``Working`` is a session that has one; what of a session a module
-uses beyond that it says itself.
+``Work`` is what they use of ``engine.session.transaction.block.Block``, and ``Working`` is a session that has
+one; what of a session a module uses beyond that it says itself.
 """
 
 from __future__ import annotations

@@ -21,9 +21,10 @@ _TEXT_DELIMITERS_REFUSED: Final = "\\.abcdefghijklmnopqrstuvwxyz0123456789"
 class CopyOptions:
     r"""Options of one COPY; None means "not given".
 
-    ``delimiter``, ``null``, ``quote`` and ``escape`` get their defaults from ``effective_*``. ``header`` may be
-    ``"match"`` (COPY FROM: names must match). ``encoding`` is a canonical name; see ``text_encoding``. The ``force_*`` sets hold column *indexes*. ``on_error``,
-    ``reject_limit`` (0: none) and ``log_verbosity`` are those of PostgreSQL 17 and 18.
+    ``delimiter``, ``null``, ``quote`` and ``escape`` get their defaults from ``effective_*``. ``header`` may
+    be ``"match"`` (COPY FROM: names must match). ``encoding`` is a canonical name; see ``text_encoding``. The
+    ``force_*`` sets hold column *indexes*. ``on_error``, ``reject_limit`` (0: none) and ``log_verbosity`` are
+    those of PostgreSQL 17 and 18.
     """
 
     format: Format = "text"

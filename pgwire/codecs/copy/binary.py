@@ -3,9 +3,9 @@
     signature  flags  extension │ count  size bytes  size bytes ... │ ... │ -1
     the header                  │ a row: a size of -1 is NULL       │     │ the end, which may be missing
 
-Fields come as bytes, for the codecs' binary forms. The number of a "line" is that of the row. Of a row that is not complete the fields
-that are there are kept, and behind them only what has come: it is put together once the field's last byte is there, so
-a field of many megabytes costs as much as many fields.
+Fields come as bytes, for the codecs' binary forms. The number of a "line" is that of the row. Of a row that
+is not complete the fields that are there are kept, and behind them only what has come: it is put together
+once the field's last byte is there, so a field of many megabytes costs as much as many fields.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ class BinaryDecoder:
         self.__dict__.update(state)
 
     def _header(self, buffer: bytes, *, ended: bool = False) -> int | None:
-        """Return where the header ends, None if it is not there yet. Errors in it have no CONTEXT. ``ended``: no more bytes will come."""
+        """Return where the header ends, None if it is not there yet. Errors in it have no CONTEXT. ``ended``:
+        no more bytes will come.
+        """
         known = buffer[: len(BINARY_SIGNATURE)]
         if not BINARY_SIGNATURE.startswith(known) or (ended and len(buffer) < len(BINARY_SIGNATURE)):
             raise DataError("22P04", "COPY file signature not recognized")

@@ -151,7 +151,9 @@ class PlainSplitter:
         return columns
 
     def _whole_fields(self, block: bytes) -> bool:
-        """Return whether all quoted fields are whole ones, so that Arrow reads them, and quotes in them, as PostgreSQL."""
+        """Return whether all quoted fields are whole ones, so that Arrow reads them, and quotes in them, as
+        PostgreSQL.
+        """
         if self._quoted is None:
             raise AssertionError("fields are looked at before quotes are")
         return self._quote not in self._quoted.sub(b"", block)

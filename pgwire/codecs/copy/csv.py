@@ -4,8 +4,8 @@
     2,"a             a line end inside quotes is data: the row goes on with the next line
     b"
 
-Lines without a quote are split at once; of the others those whose fields are quoted as a whole, too; what is left character by
-character.
+Lines without a quote are split at once; of the others those whose fields are quoted as a whole, too; what is
+left character by character.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ _LINE: Final = re.compile(rb"[^\r\n]*[\r\n]|[^\r\n]+")
 class Transcoder:
     """Puts one stream into UTF-8.
 
-    ``fault``: what is wrong with the line that would come next; lines before it have been returned. Whoever finds it set
-    raises it once those are read, and feeds no more.
+    ``fault``: what is wrong with the line that would come next; lines before it have been returned. Whoever
+    finds it set raises it once those are read, and feeds no more.
     """
 
     def __init__(self, encoding: Encoding) -> None:

@@ -3,10 +3,10 @@
     {"id": 1, "name": "ann", "tags": ["x", null], "extra": {"a": 1.50}}
       1        ann            {"x",NULL}           {"a": 1.50}
 
-Keys are the names of the copied columns. A key that is not there is NULL, as in json_populate_record; one that is no column
-is an error. A string counts as its characters, everything else as its text in the file, so that each type reads it as it
-reads any text: no digit is lost on the way. For array columns a JSON array becomes the array's text. Empty lines count, and
-are passed over.
+Keys are the names of the copied columns. A key that is not there is NULL, as in json_populate_record; one
+that is no column is an error. A string counts as its characters, everything else as its text in the file, so
+that each type reads it as it reads any text: no digit is lost on the way. For array columns a JSON array
+becomes the array's text. Empty lines count, and are passed over.
 """
 
 from __future__ import annotations

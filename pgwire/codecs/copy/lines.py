@@ -3,9 +3,10 @@
     feed ──bytes──> rest │ complete lines ──decode──> lines ──take──> rows      what a line is worth: the format says
                     └ an incomplete line waits for more
 
-What is kept of an incomplete line is put together once, when its end has come, and an end is looked for in what is new alone:
-a line of many megabytes costs as much as many lines. How lines end is learnt from the first one, and holds for all. Of several wrong lines in one block the first is reported: a block that
-fails is read again, line by line, from the state before it.
+What is kept of an incomplete line is put together once, when its end has come, and an end is looked for in
+what is new alone: a line of many megabytes costs as much as many lines. How lines end is learnt from the
+first one, and holds for all. Of several wrong lines in one block the first is reported: a block that fails is
+read again, line by line, from the state before it.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class CopyRows(NamedTuple):
 
 
 class Fields(Generic[T]):
-    """The first fields of a line, and how many there are: of a line of millions no more are kept than show that it is wrong.
+    """The first fields of a line, and how many there are: of a line of millions no more are kept than show
+    that it is wrong.
 
     Attributes:
         kept: up to ``most`` and one.
@@ -161,7 +163,8 @@ class LineDecoder:
         self.unterminated = False  # the last line had no line end
         self.long = False  # of the lines at hand one may be long
         self.digits: frozenset[int] = frozenset()
-        """The fields that are bytea: of a long line their digits stay in pieces (``copy_long``), and the caller reads those."""
+        """The fields that are bytea: of a long line their digits stay in pieces (``copy_long``), and the
+        caller reads those."""
 
     def error(
         self, message: str, *, line: str | None = None, at: int = 0, hint: str | None = None
@@ -194,7 +197,9 @@ class LineDecoder:
         return self._block(held)
 
     def _long_row(self, last: bytes) -> list[Any] | None:
-        """Read the line that ``rest`` begins and ``last`` ends, from its pieces; None, and all as it was, where it has to be a text first."""
+        """Read the line that ``rest`` begins and ``last`` ends, from its pieces; None, and all as it was,
+        where it has to be a text first.
+        """
         if not self.digits or self.eol not in ("", "\n") or self.header_pending or self.inside_row:
             return None
         try:
@@ -207,7 +212,9 @@ class LineDecoder:
         return fields
 
     def fields_of_pieces(self, pieces: list[Piece]) -> list[Any] | None:
-        """Return the fields of a long line, those among ``digits`` as Digits where they are; None where it is not plain. Raises DataError."""
+        """Return the fields of a long line, those among ``digits`` as Digits where they are; None where it is
+        not plain. Raises DataError.
+        """
         raise NotImplementedError
 
     @property
@@ -257,7 +264,9 @@ class LineDecoder:
             raise DataError("54000", "line is too long", where=copy_context(self.table, self.line + 1))
 
     def _find_eol(self, data: bytes) -> bytes:
-        """Learn from what is new how lines end, if the first one does; returns that, or all there is where an end was cut in two."""
+        """Learn from what is new how lines end, if the first one does; returns that, or all there is where an
+        end was cut in two.
+        """
         if self._returned:
             at, self._returned = 0, False
             data = b"\r" + data
@@ -274,7 +283,9 @@ class LineDecoder:
         return data
 
     def first_end(self, data: bytes) -> int:
-        """Return where the first line end is that is no data, else -1; what came before was looked at by the same function."""
+        """Return where the first line end is that is no data, else -1; what came before was looked at by the
+        same function.
+        """
         raise NotImplementedError
 
     def look_again(self) -> None:
@@ -310,7 +321,9 @@ class LineDecoder:
         return rows
 
     def _block(self, held: list[bytes]) -> CopyRows:
-        """Decode complete lines (without the final line end), the one entry of ``held``; of several wrong ones the first is reported."""
+        """Decode complete lines (without the final line end), the one entry of ``held``; of several wrong
+        ones the first is reported.
+        """
         mark = b"\r" if self.eol == "\r" else b"\n"
         if find(held[0], mark) < 0:
             return self._lines(held)
@@ -332,7 +345,8 @@ class LineDecoder:
         return CopyRows(rows, numbers)
 
     def _lines(self, held: list[bytes]) -> CopyRows:
-        """Decode complete lines, which are taken out of ``held``: once they are read, a long one need not be there twice.
+        """Decode complete lines, which are taken out of ``held``: once they are read, a long one need not be
+        there twice.
 
         Raises DataError, not always that of the first wrong one.
         """

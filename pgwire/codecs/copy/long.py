@@ -3,9 +3,9 @@ r"""COPY FROM: the fields of one line of many megabytes, cut from the pieces tha
     \\x00112233…4455 | abc\tde        the line, held as what the client sent
     Digits(pieces)   | "abc<tab>de"   a bytea is read from its pieces, and never one text; what is no long bytea is
 
-The digits of a bytea are twice as long as its value, and each copy of them counts where the value is an eighth of ``memory``. What
-has any oddity (an end marker, a carriage return, a quote within a field, too few or too many fields …) is left to the format's own way, which
-knows what to say of it: None.
+The digits of a bytea are twice as long as its value, and each copy of them counts where the value is an
+eighth of ``memory``. What has any oddity (an end marker, a carriage return, a quote within a field, too few
+or too many fields …) is left to the format's own way, which knows what to say of it: None.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class RawField:
         return decode(long.joined_bytes([unpacked(piece) for piece in self.pieces]))
 
     def digits(self, before: bytes, behind: bytes = b"") -> Digits | None:
-        r"""Return the digits between ``before``, which ends in ``\x``, and ``behind``; None where it is no long bytea in hexadecimal."""
+        r"""Return the digits between ``before``, which ends in ``\x``, and ``behind``; None where it is no
+        long bytea in hexadecimal.
+        """
         if self.size < max(FIELD_BYTES, len(before) + len(behind)):
             return None
         pieces = self.pieces.copy()

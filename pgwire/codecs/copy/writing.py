@@ -6,8 +6,9 @@ r"""COPY TO: rows of values or Arrow batches -> text, CSV or binary rows.
 
 The result then is ready for the socket; without framing it is the bytes of a file.
 
-Texts are escaped first, then put into the encoding of the settings. That is the same as the other way round, since no encoding
-has ASCII's bytes for other characters, but for a few that look like it (``Encoding.lookalikes``): those are replaced before.
+Texts are escaped first, then put into the encoding of the settings. That is the same as the other way round,
+since no encoding has ASCII's bytes for other characters, but for a few that look like it
+(``Encoding.lookalikes``): those are replaced before.
 """
 
 from __future__ import annotations

@@ -92,7 +92,9 @@ def pack(pairs: Iterable[tuple[str, str | None]]) -> bytes:
 
 
 class _Stored(Mapping[str, str | None]):
-    """The pairs of a long value where they stand, found by their order: a dict of them all is moved as one call of C whenever it is full."""
+    """The pairs of a long value where they stand, found by their order: a dict of them all is moved as one
+    call of C whenever it is full.
+    """
 
     __slots__ = ("_count", "_ends", "_nulls", "_value")
 

@@ -2,8 +2,8 @@
 
     'lax $.a[*] ? (@ > 1)'  ──parse──>  Path(lax, root · key a · any element · filter(@ > 1))  ──show──>  $."a"[*]?(@ > 1)
 
-A path is a chain: an item and the accessors that follow it. Values of the type are canonical text; ``parse`` is cached, so
-that reading one again is a look-up.
+A path is a chain: an item and the accessors that follow it. Values of the type are canonical text; ``parse``
+is cached, so that reading one again is a look-up.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _PREDICATES: Final = frozenset(
 class Item:
     """One step. ``kind``: an operator, or value, variable, $, @, last, key, .*, [*], [], **, ?, or a method's name.
 
-    ``args``: operands; of ``[]`` pairs (from, to or None). ``value``: constant, key, pattern, levels. ``next``: the accessor
-    that follows.
+    ``args``: operands; of ``[]`` pairs (from, to or None). ``value``: constant, key, pattern, levels.
+    ``next``: the accessor that follows.
     """
 
     kind: str
@@ -93,7 +93,9 @@ class _Token:
 
 
 def _window(run: re.Pattern[str], text: str, at: int) -> int:
-    """Return how far a run of characters and escapes that begins at ``at`` goes in one window, which does not end within an escape."""
+    """Return how far a run of characters and escapes that begins at ``at`` goes in one window, which does not
+    end within an escape.
+    """
     stop = at + _WINDOW
     if stop < len(text):
         escape = text.rfind("\\", max(stop - _LONGEST_ESCAPE, at + 1), stop)
@@ -462,7 +464,9 @@ _PATTERNS: Final[list[PatternCheck]] = [_no_matcher]
 
 
 def check_patterns_by(check: PatternCheck) -> None:
-    """Have patterns compiled when a path is read, as in PostgreSQL: the matcher (``planner.patterns``) is above this layer."""
+    """Have patterns compiled when a path is read, as in PostgreSQL: the matcher (``planner.patterns``) is
+    above this layer.
+    """
     _PATTERNS[0] = check
 
 

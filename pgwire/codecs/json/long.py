@@ -1,10 +1,12 @@
-"""JSON texts of any length read a window at a time, so that others run in between: a decoder of C reads what is within one.
+"""JSON texts of any length read a window at a time, so that others run in between: a decoder of C reads what
+is within one.
 
     [ {…}, {…}, … {…} | {…}, …        each item that ends in the window: one call of C
                   [ 1, 2, … | …       one that does not end in a window that begins with it: its own items one by one
                   "abc … |            so with strings
 
-Texts are known to be JSON. What is read has containers that nobody has to let go of: long ones are minded (``pgwire.release``).
+Texts are known to be JSON. What is read has containers that nobody has to let go of: long ones are minded
+(``pgwire.release``).
 """
 
 from __future__ import annotations
@@ -161,7 +163,9 @@ def decoded(decoder: json.JSONDecoder, text: str, atom: Callable[[str], Any]) ->
 
 
 def minded(text: str, value: Any) -> Any:
-    """Return what was made of a JSON text; of a long one it is freed in slices once nobody has it, also where no container in it is large."""
+    """Return what was made of a JSON text; of a long one it is freed in slices once nobody has it, also where
+    no container in it is large.
+    """
     return mind(value) if len(text) > WINDOW and isinstance(value, (dict, list, tuple)) else value
 
 
@@ -170,7 +174,9 @@ _NUMBER: Final = re.compile(r"[-+.0-9eE]*")
 
 
 def whole_parts(text: str) -> Iterator[str]:
-    """Yield a text in parts of about a window in which no string and no number is cut off; a string longer than one is a part."""
+    """Yield a text in parts of about a window in which no string and no number is cut off; a string longer
+    than one is a part.
+    """
     at = 0
     while at < len(text):
         found = _WHOLE.match(text, at, at + WINDOW)

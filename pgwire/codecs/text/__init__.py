@@ -14,7 +14,8 @@ BEYOND = 10**40
 
 
 def int_of(digits: str) -> int:
-    """Read digits, behind a sign or not, of which there may be any number: ``BEYOND`` for more than forty, whose value nobody asks for.
+    """Read digits, behind a sign or not, of which there may be any number: ``BEYOND`` for more than forty,
+    whose value nobody asks for.
 
     Python refuses to read more than some thousand (ValueError), and takes the square of their number in time for fewer.
     """

@@ -55,7 +55,9 @@ def canonical(name: str) -> str | None:
 
 
 def longest_character(number: int) -> int | None:
-    """Return the bytes of the longest character of encoding ``number`` (pg_encoding_max_length); None: no such number."""
+    """Return the bytes of the longest character of encoding ``number`` (pg_encoding_max_length); None: no
+    such number.
+    """
     if not 0 <= number < len(NAMES):
         return None
     name = NAMES[number]
@@ -83,7 +85,9 @@ class Encoding(Protocol):
 
     @property
     def lookalikes(self) -> Mapping[int, str]:
-        """Characters that are sent as the byte of an ASCII character (SJIS's yen sign as a backslash), for ``str.translate``."""
+        """Characters that are sent as the byte of an ASCII character (SJIS's yen sign as a backslash), for
+        ``str.translate``.
+        """
 
     def decode(self, data: bytes) -> str:
         """Return the text. Raises DataError 22021 (no character of the encoding, or NUL), 22P05 (not in UTF8)."""
@@ -127,7 +131,9 @@ def missing(character: str, target: str) -> DataError:
 def first_fault(
     encoding: Encoding, data: bytes, known: Callable[[bytes], object], start: int = 0
 ) -> DataError:
-    """Return the error of bytes that did not decode: of the first character that is none, or that ``known`` refuses; all before ``start`` are known."""
+    """Return the error of bytes that did not decode: of the first character that is none, or that ``known``
+    refuses; all before ``start`` are known.
+    """
     at, steps = start, 0
     while at < len(data):
         steps += 1
@@ -252,7 +258,9 @@ def at_hand(name: str) -> bool:
 
 
 def encoding(name: str) -> Encoding:
-    """Return an encoding by its canonical name. KeyError for an unknown one, and MULE_INTERNAL, which is not converted."""
+    """Return an encoding by its canonical name. KeyError for an unknown one, and MULE_INTERNAL, which is not
+    converted.
+    """
     found = _made.get(name)
     if found is None:
         from pgwire.codecs.text import multibyte  # which reads this module

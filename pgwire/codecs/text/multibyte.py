@@ -6,8 +6,8 @@ r"""The encodings of East Asia: characters of one to four bytes.
 that keep it and mean nothing are 22P05. What they mean is a table: of a codec of Python where that is the same, else a
 codec's with the corrections in ``data/``, which ``tools/gen_encodings.py`` writes from a PostgreSQL 15.
 
-A table is made when its encoding is first asked for, which takes 10 to 40 milliseconds of a thread (``encodings.at_hand``); a
-character then costs a look-up.
+A table is made when its encoding is first asked for, which takes 10 to 40 milliseconds of a thread
+(``encodings.at_hand``); a character then costs a look-up.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ def _euc_tw(data: bytes, at: int) -> int:
 
 
 def _johab(data: bytes, at: int) -> int:
-    """Judge as PostgreSQL does, which takes Johab for a kind of EUC: characters with a second byte below 0xa1 do not arrive."""
+    """Judge as PostgreSQL does, which takes Johab for a kind of EUC: characters with a second byte below 0xa1
+    do not arrive.
+    """
     size = _size_euc(data, at)
     rest = data[at + 1 : at + size]
     return size if len(rest) == size - 1 and all(map(_right, rest)) else -1
@@ -252,7 +254,8 @@ class Corrections:
         > 2116 ade2            U+2116 is sent as ade2, though other bytes mean it, too
         > 203e -               U+203E is not sent
 
-    Bytes that break the rule of the encoding mean something only to who is sent them (EUC_TW's plane 15, half of Johab).
+    Bytes that break the rule of the encoding mean something only to who is sent them (EUC_TW's plane 15, half
+    of Johab).
     """
 
     def __init__(self, lines: Iterable[str]) -> None:

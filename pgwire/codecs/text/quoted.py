@@ -1,6 +1,7 @@
 """Texts within a composite's or a range's literal, up to what ends them outside quotes.
 
-They are quoted whole, in part or not at all; within quotes, "" is a quote, and a backslash takes what follows as it is everywhere.
+They are quoted whole, in part or not at all; within quotes, "" is a quote, and a backslash takes what follows
+as it is everywhere.
 """
 
 from __future__ import annotations

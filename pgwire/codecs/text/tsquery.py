@@ -2,9 +2,10 @@
 
     'fat & (rat:AB* | !cat)'   items, operands first   fat  rat:AB*  cat  !  |  &
 
-Items in this order (each operator behind its operands, left then right) need no recursion: ``fold`` goes through them with a
-stack. The value is bytes: what is compared is number of items, size, and the tree from its root as ``QTNodeCompare`` walks it;
-weights and prefix marks are not compared and come after it (kind ``tailed`` of ``txn.base.types``: the last four bytes count them).
+Items in this order (each operator behind its operands, left then right) need no recursion: ``fold`` goes
+through them with a stack. The value is bytes: what is compared is number of items, size, and the tree from
+its root as ``QTNodeCompare`` walks it; weights and prefix marks are not compared and come after it (kind
+``tailed`` of ``txn.base.types``: the last four bytes count them).
 """
 
 from __future__ import annotations
@@ -185,7 +186,9 @@ EMPTY: Final = pack(())
 
 
 class _Cleaned(NamedTuple):
-    """Whether something is left of a subtree, and what phrases around it are to add to their distance on its left and right."""
+    """Whether something is left of a subtree, and what phrases around it are to add to their distance on its
+    left and right.
+    """
 
     left_over: bool
     left: int
@@ -193,7 +196,9 @@ class _Cleaned(NamedTuple):
 
 
 def without_stops(items: Sequence[Item]) -> list[Item]:
-    """Return a query without the places of stop words, distances of phrases grown by them: ``a <-> STOP <-> b`` is ``a <2> b``."""
+    """Return a query without the places of stop words, distances of phrases grown by them: ``a <-> STOP <->
+    b`` is ``a <2> b``.
+    """
     out: list[Item] = []  # operands come before their operator: what is left over of both is already there
 
     def leaf(item: Item) -> _Cleaned:
@@ -228,7 +233,9 @@ def without_stops(items: Sequence[Item]) -> list[Item]:
 
 
 def made(items: list[Item], text: str) -> bytes:
-    """Return the value of a query with places of stop words, whose items are nobody else's; a notice says where nothing is left of ``text``."""
+    """Return the value of a query with places of stop words, whose items are nobody else's; a notice says
+    where nothing is left of ``text``.
+    """
     cleaned: list[Item] = []
     try:
         cleaned = without_stops(items)
@@ -470,7 +477,8 @@ def show_items(items: Sequence[Item]) -> str:
         return ""
     begins = _begins(items)
     shown: list[str] = []
-    # what is still to be printed, the next one last: texts, and places of items with their operator and whether they are right of it
+    # what is still to be printed, the next one last: texts, and places of items with their operator and
+    # whether they are right of it
     open_: list[str | tuple[int, int, bool]] = [(len(items) - 1, 0, False)]
     while open_:
         give_way()

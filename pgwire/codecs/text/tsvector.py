@@ -2,9 +2,9 @@
 
     'a:1A fat:2,4C'   bytes   varsize · lexemes · [ 0 a NUL · ~count · ~place ] [ 0 fat NUL · ~count · ~place ~place ]
 
-A *place* is a position with its weight, ``position | weight << 14``, weights D to A being 0 to 3. Values are bytes that order as
-PostgreSQL orders the type: by size, then lexeme for lexeme, more positions first (``silly_cmp_tsvector``). A lexeme without
-positions begins with 1.
+A *place* is a position with its weight, ``position | weight << 14``, weights D to A being 0 to 3. Values are
+bytes that order as PostgreSQL orders the type: by size, then lexeme for lexeme, more positions first
+(``silly_cmp_tsvector``). A lexeme without positions begins with 1.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def unpack(value: bytes) -> Vector:
 
 
 def walk(value: bytes) -> Iterator[tuple[str, Places]]:
-    """Yield what ``unpack`` returns, giving way; of a long value an entry at a time, so that they do not all go in one step at the end."""
+    """Yield what ``unpack`` returns, giving way; of a long value an entry at a time, so that they do not all
+    go in one step at the end.
+    """
     return _entries(value) if len(value) > LONG else paced_iter(unpack(value))
 
 
@@ -120,7 +122,9 @@ EMPTY: Final = pack(())
 
 
 def ordered_places(places: Iterable[int]) -> Places:
-    """Return places in order, of each position the one with the greatest weight; at most 256, none after the last position."""
+    """Return places in order, of each position the one with the greatest weight; at most 256, none after the
+    last position.
+    """
     best: dict[int, int] = {}
     for place in places:
         at = place & LAST_POSITION
@@ -146,8 +150,8 @@ def merged(words: Iterable[tuple[str, Iterable[int]]]) -> bytes:
 class Scanner:
     """Reads lexemes one after the other from the text of a tsvector, or operands from that of a tsquery.
 
-    ``query``: operators end a lexeme, and positions are left alone. ``web``: quotes and backslashes are plain characters, and
-    ``"`` ends one.
+    ``query``: operators end a lexeme, and positions are left alone. ``web``: quotes and backslashes are plain
+    characters, and ``"`` ends one.
     """
 
     def __init__(self, text: str, *, query: bool = False, web: bool = False) -> None:

@@ -167,7 +167,9 @@ def find_zone(name: str) -> Zone | None:
 
 
 def _posix(name: str) -> Zone | None:
-    """Return the zone of a POSIX specification (``X+5:30``, ``EST5EDT,M3.2.0,M11.1.0``), read as PostgreSQL does, None for another text."""
+    """Return the zone of a POSIX specification (``X+5:30``, ``EST5EDT,M3.2.0,M11.1.0``), read as PostgreSQL
+    does, None for another text.
+    """
     spec = name.upper()
     match = _STANDARD.match(spec)
     if match is None:
@@ -202,7 +204,9 @@ def _posix(name: str) -> Zone | None:
 
 
 def _west(sign: str | None, hours: str, minutes: str | None, seconds: str | None) -> int | None:
-    """Return the seconds that an offset says, None where it is too large: below 168 hours, 60 minutes, and up to 60 seconds."""
+    """Return the seconds that an offset says, None where it is too large: below 168 hours, 60 minutes, and up
+    to 60 seconds.
+    """
     parts = [int(part) for part in (hours, minutes or "0", seconds or "0")]
     if parts[0] > 167 or parts[1] > 59 or parts[2] > 60:
         return None

@@ -3,14 +3,15 @@ r"""Composite types: values as bytes that order as the types do, and their text 
     value    = key | attributes | length of those, four bytes
     key      what is compared (``pgwire.codecs.users.composite_keys``)
     attributes   ``pgwire.codecs.users.packed``: one value for each attribute by its number, dropped ones included, nil for NULL. Where an
-                 array has lower bounds other than 1, here or in an attribute's attribute, the header is that of a long array
-                 (``pgwire.bounded.ROW_MARK``)
+                 array has lower bounds other than 1, here or in an attribute's attribute, the header is that
+                 of a long array (``pgwire.bounded.ROW_MARK``)
 
     (1,"a b",)      (1,"{""x,y"",z}","(2,""q"")")
 
-A value may have fewer attributes than its type, which was given more since: those are NULL. Attributes that were dropped stay
-where they are, and nobody sees them. Which attributes a type has comes with the settings (``UserTypes.row``). Under ``STORED`` a value
-prints as its bytes in hexadecimal, so that a stored text outlasts such changes.
+A value may have fewer attributes than its type, which was given more since: those are NULL. Attributes that
+were dropped stay where they are, and nobody sees them. Which attributes a type has comes with the settings
+(``UserTypes.row``). Under ``STORED`` a value prints as its bytes in hexadecimal, so that a stored text
+outlasts such changes.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _SPACES: Final = " \t\n\v\f\r"
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute that has not been dropped: its place among the values, its type, and the type under that if it is a domain.
+    """An attribute that has not been dropped: its place among the values, its type, and the type under that
+    if it is a domain.
 
     ``typmod``: that of ``plain``.
     """
@@ -52,7 +54,9 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class RowShape:
-    """The attributes of a composite type as one catalog has it; ``width``: how many it has had, dropped ones included."""
+    """The attributes of a composite type as one catalog has it; ``width``: how many it has had, dropped ones
+    included.
+    """
 
     name: str
     attributes: tuple[Attribute, ...]
@@ -157,7 +161,8 @@ def _malformed(text: str, detail: str) -> DataError:
 def receive(
     data: bytes, shape: RowShape, read: Callable[[int, bytes | None], Any], name: Callable[[int], str]
 ) -> bytes:
-    """Read the binary form; ``read`` reads the attribute at a place of ``shape`` (None: NULL), ``name`` names types in messages.
+    """Read the binary form; ``read`` reads the attribute at a place of ``shape`` (None: NULL), ``name`` names
+    types in messages.
 
     Raises:
         DataError: 42804 for other columns than the type has, 22P03 for what is too short.

@@ -181,7 +181,8 @@ def _array_key(element: int) -> KeyOf:
         parts = [_NULL if item is None else _VALUE + inner(item) for item in items]
         parts.append(bytes((0, len(sizes))))
         if type(value) is BoundedArray:
-            # There is but one size that fits the number of elements, so that another one next to it only places the bounds.
+            # There is but one size that fits the number of elements, so that another one next to it only
+            # places the bounds.
             sizes = (*sizes[:-1], sizes[-1] + (1 if value.lows > ones(len(sizes)) else -1))
             parts += [size.to_bytes(4, "big") for size in sizes]
             parts += [(low + (1 << 31)).to_bytes(4, "big") for low in value.lows]
@@ -202,7 +203,9 @@ def _jsonb(text: str) -> bytes:
 
 
 def _json_key(value: Any) -> bytes:
-    """Jsonb orders Object > Array > Boolean > Number > String > Null; a whole value that is an empty array is below all."""
+    """Jsonb orders Object > Array > Boolean > Number > String > Null; a whole value that is an empty array is
+    below all.
+    """
     if value is None:
         return b"\x02"
     if isinstance(value, str):

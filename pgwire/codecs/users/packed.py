@@ -1,8 +1,10 @@
-"""Values of any type as bytes that are read back without it: what composite types and ranges keep beside what is compared of them.
+"""Values of any type as bytes that are read back without it: what composite types and ranges keep beside what
+is compared of them.
 
-MessagePack: numerics are extension 1 (their text), since comparison forgets their display scale; an array with lower bounds other than
-1 is extension 2 (the bounds, then the items). Rows that only the process itself reads again (``pack_rows`` and ``unpack_rows``) may hold records,
-extension 3: what they know of their columns, then the items. Extension 3 is unknown in what is stored.
+MessagePack: numerics are extension 1 (their text), since comparison forgets their display scale; an array
+with lower bounds other than 1 is extension 2 (the bounds, then the items). Rows that only the process itself
+reads again (``pack_rows`` and ``unpack_rows``) may hold records, extension 3: what they know of their
+columns, then the items. Extension 3 is unknown in what is stored.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def unpack_values(data: bytes | memoryview) -> list[Any]:
 
 
 def pack_rows(rows: Sequence[tuple[Any, ...]]) -> bytes:
-    """Return rows as bytes, which ``unpack_rows`` reads; not for what is stored: that has no records of unknown types."""
+    """Return rows as bytes, which ``unpack_rows`` reads; not for what is stored: that has no records of
+    unknown types.
+    """
     return _encode([_with_records(row) for row in rows])
 
 

@@ -1,4 +1,5 @@
-"""Elements of ranges as bytes that order as they do and end themselves: what stands in a bound (``pgwire.codecs.users.ranges``).
+"""Elements of ranges as bytes that order as they do and end themselves: what stands in a bound
+(``pgwire.codecs.users.ranges``).
 
     integers, dates, times    8 bytes, sign flipped                    the same width for all: engines find them by their place
     numeric                   01 .. 06, then exponent and digits       display scales apart
@@ -32,7 +33,8 @@ TEXTS: Final = frozenset((domain.TEXT, domain.VARCHAR))
 # bytea, uuid, inet, cidr, macaddr, macaddr8 (``pgwire.codecs.network``)
 BYTES: Final = frozenset((domain.BYTEA, domain.UUID, 869, 650, 829, 774))
 SUBTYPES: Final = FIXED | FLOATS | TEXTS | BYTES | {domain.NUMERIC}
-"""Types that have keys of their own, from which the values are read back; of others a range keeps the values beside the keys."""
+"""Types that have keys of their own, from which the values are read back; of others a range keeps the values
+beside the keys."""
 
 _INVERT: Final = bytes(255 - i for i in range(256))
 _BCD_UP: Final = bytes(min(i + 1, 255) for i in range(256))

@@ -10,13 +10,15 @@
                 04 and nine 00                            no upper bound
     at          01 just below the element (upper, exclusive) · 02 at it (inclusive) · 03 just above it (lower, exclusive)
 
-Elements: ``pgwire.codecs.users.range_elements``. So the ranges of the first kind, but for the empty one, have 21 bytes, and the engines find bounds by their places
-(``planner.lower.forms.range``). Any two bounds compare as bytes, lower ones with upper ones, too (PostgreSQL's range_cmp_bounds). A numeric's display
-scale does not count in comparisons; ``numrange`` and ``nummultirange`` keep the scales behind what does:
+Elements: ``pgwire.codecs.users.range_elements``. So the ranges of the first kind, but for the empty one, have
+21 bytes, and the engines find bounds by their places (``planner.lower.forms.range``). Any two bounds compare
+as bytes, lower ones with upper ones, too (PostgreSQL's range_cmp_bounds). A numeric's display scale does not
+count in comparisons; ``numrange`` and ``nummultirange`` keep the scales behind what does:
 
     what is compared | two bytes for each bound | length of that, four bytes
 
-Ranges over types without keys of their own (arrays, intervals ...) keep the elements there, each behind four bytes with its length.
+Ranges over types without keys of their own (arrays, intervals ...) keep the elements there, each behind four
+bytes with its length.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ _KEPT_BOUND: Final = bytes((_OTHER, KEPT))
 
 
 class Bound(NamedTuple):
-    """An end of a range: what is compared, the display scale of a numeric element (else 0), and a value that is kept (``RangeType.keeps``)."""
+    """An end of a range: what is compared, the display scale of a numeric element (else 0), and a value that
+    is kept (``RangeType.keeps``).
+    """
 
     key: bytes
     scale: int = 0
@@ -81,7 +85,9 @@ class Bound(NamedTuple):
         return not self.infinite and self.key[-1] == _AT
 
     def moved(self, by: int) -> Bound:
-        """Return the same place as the other kind of bound: an upper one's as lower (1), a lower one's as upper (-1)."""
+        """Return the same place as the other kind of bound: an upper one's as lower (1), a lower one's as
+        upper (-1).
+        """
         return Bound(self.key[:-1] + bytes((self.key[-1] + by,)), self.scale, self.kept)
 
 
@@ -97,10 +103,10 @@ class RangeType:
     """A range type and its multirange type: a built-in one, or one of CREATE TYPE ... AS RANGE.
 
     Attributes:
-        subtype: the type of elements; where they are of a domain, what that is over.
-        declared: that domain, 0 for none; ``typmod``: what it is over is limited to.
-        step: of discrete types: the function to the next element (22003, 22008), the element itself where it is infinite.
-        compared: of types whose values are kept: the function to bytes that order as they do.
+        subtype: the type of elements; where they are of a domain, what that is over. declared: that domain, 0
+        for none; ``typmod``: what it is over is limited to. step: of discrete types: the function to the next
+        element (22003, 22008), the element itself where it is infinite. compared: of types whose values are
+        kept: the function to bytes that order as they do.
     """
 
     oid: int

@@ -1,7 +1,9 @@
-"""Codecs of users' types: what the table of ``registry`` gets when a database has enums, ranges, composite types and domains.
+"""Codecs of users' types: what the table of ``registry`` gets when a database has enums, ranges, composite
+types and domains.
 
-Called when a catalog is read or changes; the same again does no harm. Labels, attributes and what a type is called differ
-between databases, so they are looked up by the settings a codec is bound to (``pgwire.codecs.users.types``).
+Called when a catalog is read or changes; the same again does no harm. Labels, attributes and what a type is
+called differ between databases, so they are looked up by the settings a codec is bound to
+(``pgwire.codecs.users.types``).
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ def register_enum(oid: int, array_oid: int) -> None:
 
 
 def order_of(subtype: int) -> Callable[[Any], bytes] | None:
-    """Return what gives the bytes by which a range orders elements that it keeps beside them, None for types with keys of their own."""
+    """Return what gives the bytes by which a range orders elements that it keeps beside them, None for types
+    with keys of their own.
+    """
     return None if subtype in SUBTYPES else composite_keys.key_of(subtype)
 
 
@@ -158,8 +162,8 @@ def register_row(oid: int, array_oid: int) -> None:
 def _once(make: Callable[..., T], *args: Any) -> Callable[[], T]:
     """Return what calls ``make(*args)`` when it is first called, and gives the same again from then on.
 
-    The codec of an attribute is made when a value has that attribute: a type over types that each have two attributes of
-    the one before has 2^n codecs below it, and its values, where they are null, none.
+    The codec of an attribute is made when a value has that attribute: a type over types that each have two
+    attributes of the one before has 2^n codecs below it, and its values, where they are null, none.
     """
     return functools.lru_cache(1)(functools.partial(make, *args))
 

@@ -1,15 +1,16 @@
 """Users' types: how the values of types that are made by CREATE TYPE read and print.
 
-A type's structure (an enum, an array of an enum) never changes and belongs to its oid, so its codec is registered once per
-process (``pgwire.codecs.registry``), for as long as somebody has the type. What changes are names: labels of enums can be added and renamed. They come
-with the settings, as one state of the catalog has them:
+A type's structure (an enum, an array of an enum) never changes and belongs to its oid, so its codec is
+registered once per process (``pgwire.codecs.registry``), for as long as somebody has the type. What changes
+are names: labels of enums can be added and renamed. They come with the settings, as one state of the catalog
+has them:
 
     CodecSettings.types ── UserTypes ── oid ── EnumLabels      rank 2**40 <-> 'sad', rank 2**41 <-> 'happy'
                                          └─ oid ── RowShape        attributes of a composite type: names, types, places
 
-The value of an enum is its label's rank, an integer: it is compared, indexed and stored as such. Under ``STORED`` it prints,
-and is read, as that integer: so texts are kept that are to outlast a renamed label. Where settings say nothing
-(messages, whatever works for no session) it is the latest committed state.
+The value of an enum is its label's rank, an integer: it is compared, indexed and stored as such. Under
+``STORED`` it prints, and is read, as that integer: so texts are kept that are to outlast a renamed label.
+Where settings say nothing (messages, whatever works for no session) it is the latest committed state.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ class Label(Protocol):
 class EnumLabels:
     """The labels of one enum: ``name`` is the type's, as messages show it.
 
-    ``unsafe``: of these, those that the running transaction has added to a type of others; they print, and are not read, before the commit.
-    Labels are gone through when the first value is read or printed, not whenever the catalog changes. Doing so gives way.
+    ``unsafe``: of these, those that the running transaction has added to a type of others; they print, and
+    are not read, before the commit. Labels are gone through when the first value is read or printed, not
+    whenever the catalog changes. Doing so gives way.
     """
 
     name: str
@@ -101,8 +103,8 @@ class Shapes(dict[int, RowShape]):
 class UserTypes:
     """What values of users' types are called, in one state of the catalog.
 
-    Equal as long as no type is changed, so that what was made for settings stays good for all values but those that have
-    composite types in them: which attributes the rows of tables have changes more often.
+    Equal as long as no type is changed, so that what was made for settings stays good for all values but
+    those that have composite types in them: which attributes the rows of tables have changes more often.
     """
 
     __slots__ = ("enums", "row", "space")
@@ -110,7 +112,9 @@ class UserTypes:
     def __init__(
         self, enums: Mapping[int, EnumLabels], row: Callable[[int], RowShape | None], space: int = 0
     ) -> None:
-        """``enums``: by type oid; ``row``: from a composite type's oid to its attributes; ``space``: whose types these are."""
+        """``enums``: by type oid; ``row``: from a composite type's oid to its attributes; ``space``: whose
+        types these are.
+        """
         self.enums = enums
         self.row = row
         self.space = space
@@ -129,13 +133,14 @@ STORED = UserTypes({}, lambda oid: None)
 class Names:
     """What the session that runs calls objects of the catalog.
 
-    It is asked when a message is made, or a value is printed, so that nothing has to be said before each statement, and what prints for
-    one session prints for another. Each gives None for what it does not know, and where no session runs.
+    It is asked when a message is made, or a value is printed, so that nothing has to be said before each
+    statement, and what prints for one session prints for another. Each gives None for what it does not know,
+    and where no session runs.
 
     Attributes:
-        find: what messages call a user's type: its schema before it where the search path has another, or none, of that name.
-        show: from a reg* type and a value of it to its text.
-        read: from a reg* type and a text to the value; it raises what PostgreSQL does for a name that nothing has.
+        find: what messages call a user's type: its schema before it where the search path has another, or
+        none, of that name. show: from a reg* type and a value of it to its text. read: from a reg* type and a
+        text to the value; it raises what PostgreSQL does for a name that nothing has.
     """
 
     __slots__ = ("find", "read", "show")
@@ -230,7 +235,9 @@ def enum_parser(oid: int, settings: CodecSettings) -> Callable[[str], int]:
 
 
 def enum_printer(oid: int, settings: CodecSettings) -> Callable[[int], str]:
-    """Return the function from rank to label; it raises DataError 22P03 for a rank without a label, 42704 where the enum is gone."""
+    """Return the function from rank to label; it raises DataError 22P03 for a rank without a label, 42704
+    where the enum is gone.
+    """
     types = settings.types
     if types is STORED:
         return str

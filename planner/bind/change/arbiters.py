@@ -33,7 +33,8 @@ from planner.types.domains import plain_type
 
 
 def target_of(context: BindContext, node: ast.OnConflict, relation: RelationDef) -> OnConflict:
-    """Return a clause with its target alone: the indexes that it names or infers, and its WHERE where that decides only with parameters' values.
+    """Return a clause with its target alone: the indexes that it names or infers, and its WHERE where that
+    decides only with parameters' values.
 
     Raises SqlError 42703, 42704, 42809, 42P10 (none fits), 55000 (deferrable).
     """
@@ -102,7 +103,8 @@ def target_of(context: BindContext, node: ast.OnConflict, relation: RelationDef)
 
 
 class NoArbiter(Exception):
-    """No index serves ON CONFLICT, which is told once nothing else is found wrong: PostgreSQL looks for it when it plans the statement.
+    """No index serves ON CONFLICT, which is told once nothing else is found wrong: PostgreSQL looks for it
+    when it plans the statement.
 
     ``error`` says so; ``clause``: what is known of the clause but for its arbiters.
     """
@@ -142,7 +144,9 @@ def _known(params: Sequence[Any], node: object) -> Any:
 def _complete(
     indexes: Sequence[IndexDef], relation: RelationDef, catalog: Catalog, where: Sequence[Expr]
 ) -> tuple[int, ...]:
-    """Return those that have all rows for which the target's WHERE holds; one that never holds says nothing, as in PostgreSQL."""
+    """Return those that have all rows for which the target's WHERE holds; one that never holds says nothing,
+    as in PostgreSQL.
+    """
     if any(isinstance(conjunct, Const) and not conjunct.value for conjunct in where):
         where = ()
     found = []

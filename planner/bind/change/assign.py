@@ -3,8 +3,9 @@
     INSERT INTO t (a, b) VALUES (1, 'x')       assigned(column a, Const 1), assigned(column b, 'x')
     UPDATE t SET (a, b) = (SELECT ...)         one sub-select of a row, and a field of it per column
 
-Values are converted in assignment context; unknown literals are read as the column's type, open parameters take
-it. UPDATE stores parts of arrays: ``SET a[1] = x, a[2] = y`` is one value, ArrayAssign over ArrayAssign over the column.
+Values are converted in assignment context; unknown literals are read as the column's type, open parameters
+take it. UPDATE stores parts of arrays: ``SET a[1] = x, a[2] = y`` is one value, ArrayAssign over ArrayAssign
+over the column.
 """
 
 from __future__ import annotations
@@ -124,7 +125,9 @@ def default_value(column: ColumnDef, context: BindContext, span: Span | None = N
 
 
 def default_of(column: ColumnDef, context: BindContext) -> Expr | None:
-    """Return a column's default expression, or its domain's, for a query of the statement, which may call what it calls; or None."""
+    """Return a column's default expression, or its domain's, for a query of the statement, which may call
+    what it calls; or None.
+    """
     made = column_default(column, context.catalog, context.functions, calls=True)
     if made is not None and must_be_called(made):
         context.flags.add("function")
@@ -230,8 +233,9 @@ def complete_assignments(
 ) -> tuple[tuple[int, Expr], ...]:
     """Match SET items with columns and convert their values: (attnum, value) in SET order.
 
-    ``through_view``: DEFAULT is the view's, which has none for columns that only their table computes; ``relation`` has its defaults.
-    Raises SqlError 42601 for a column assigned twice, 42703, 42804, and 428C9 for generated columns.
+    ``through_view``: DEFAULT is the view's, which has none for columns that only their table computes;
+    ``relation`` has its defaults. Raises SqlError 42601 for a column assigned twice, 42703, 42804, and 428C9
+    for generated columns.
     """
     result: dict[int, Expr] = {}
     whole: set[int] = set()

@@ -181,7 +181,8 @@ def whole_columns(
 ) -> tuple[tuple[ast.TargetColumn, ...], Given]:
     """Return the columns whose parts are named, each once, and what makes their values of those that were written.
 
-    That raises SqlError 42601 for more or fewer values than names. Raises SqlError 42703; 42701 for a column that is named as a whole, too.
+    That raises SqlError 42601 for more or fewer values than names. Raises SqlError 42703; 42701 for a column
+    that is named as a whole, too.
     """
     columns: list[ast.TargetColumn] = []
     positions: list[list[int]] = []
@@ -261,7 +262,8 @@ def is_star(expr: ast.Expression) -> bool:
 def _without_literals(query: ast.Select, width: int) -> tuple[ast.Select, Mapping[int, ast.Expression]]:
     """Return a query of ``width`` columns with NULL for its strings and parameters, and these, by place.
 
-    They take the type of their part of the column; not so those that ORDER BY and GROUP BY name, which are texts. One item may be a star.
+    They take the type of their part of the column; not so those that ORDER BY and GROUP BY name, which are
+    texts. One item may be a star.
     """
     keys = [*query.group, *(item.expr for item in query.order)]
     named = {key.value for key in keys if isinstance(key, ast.Constant)}

@@ -4,10 +4,10 @@ r"""COPY: options checked, columns resolved.
     COPY (SELECT ...) TO STDOUT                       the bound query; attnums ()
     COPY (DELETE ... RETURNING ...) TO STDOUT         the bound change
 
-``options`` of the bound statement holds what was given (format, delimiter, null, header, quote, escape, encoding,
-freeze; the force_* lists as frozensets of positions in the copied columns; PostgreSQL 17's and 18's on_error, reject_limit
-and log_verbosity) and, under ``codec``, the same as the
-``CopyOptions`` value that ``pgwire.codecs.copy`` takes. ``freeze`` has no effect, but its rules are kept (promise P4).
+``options`` of the bound statement holds what was given (format, delimiter, null, header, quote, escape,
+encoding, freeze; the force_* lists as frozensets of positions in the copied columns; PostgreSQL 17's and 18's
+on_error, reject_limit and log_verbosity) and, under ``codec``, the same as the ``CopyOptions`` value that
+``pgwire.codecs.copy`` takes. ``freeze`` has no effect, but its rules are kept (promise P4).
 """
 
 from __future__ import annotations
@@ -178,7 +178,9 @@ def _subscribe(context: BindContext, node: ast.Copy, inner: ast.Subscribe) -> st
 
 
 def _wrong_kind(relation: RelationDef, is_from: bool) -> SqlError | None:
-    """Return why rows are not copied from or to a relation of its kind, which is told to who has the right to. Raises SqlError 42809, 42501."""
+    """Return why rows are not copied from or to a relation of its kind, which is told to who has the right
+    to. Raises SqlError 42809, 42501.
+    """
     if relation.kind in ("i", "c"):
         raise SqlError(
             "42809", f'"{relation.name}" is {"an index" if relation.kind == "i" else "a composite type"}'

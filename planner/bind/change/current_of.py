@@ -1,10 +1,12 @@
-"""WHERE CURRENT OF: the row that a cursor stands on, found by its primary key, or by its row id where the table has none.
+"""WHERE CURRENT OF: the row that a cursor stands on, found by its primary key, or by its row id where the
+table has none.
 
     DECLARE c CURSOR FOR SELECT b FROM t                the query also gives t's primary key, which the cursor keeps to itself
     UPDATE t SET b = 1 WHERE CURRENT OF c               UPDATE t SET b = 1 WHERE id = CursorValue(c, t, id)
 
-A cursor FOR UPDATE (or SHARE) gives the keys of all tables it locks, any other that of the one table it reads, if each of its rows is
-one of that (PostgreSQL's simply updatable scan). After an UPDATE of the key itself the cursor no longer finds the row.
+A cursor FOR UPDATE (or SHARE) gives the keys of all tables it locks, any other that of the one table it
+reads, if each of its rows is one of that (PostgreSQL's simply updatable scan). After an UPDATE of the key
+itself the cursor no longer finds the row.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ from planner.types import SqlType
 def bind_current_of(
     context: BindContext, relation: RelationDef, view: ViewTarget | None, node: ast.CurrentOf
 ) -> Expr:
-    """Return the condition for range 0, ``relation``. Raises SqlError 0A000 for views and partitioned tables without a primary key."""
+    """Return the condition for range 0, ``relation``. Raises SqlError 0A000 for views and partitioned tables
+    without a primary key.
+    """
     if view is not None:
         raise SqlError("0A000", "WHERE CURRENT OF on a view is not implemented")
     key = _key(relation)
@@ -76,7 +80,9 @@ def for_cursor(context: BindContext, statement: st.Statement) -> st.Statement:
 
 
 def with_keys(context: BindContext, query: QueryExpr) -> tuple[QueryExpr, tuple[CursorKey, ...]]:
-    """Return a cursor's query with the keys of the tables whose rows it stands on behind its columns, and where those are."""
+    """Return a cursor's query with the keys of the tables whose rows it stands on behind its columns, and
+    where those are.
+    """
     if not isinstance(query, Select):
         return query, ()
     columns, keys = list(query.columns), []

@@ -5,7 +5,8 @@
     DELETE FROM t USING s WHERE ...        source = Select(row id, old columns, extras) over t, s
 
 The source is an ordinary query that any executor runs; *extras* are what RETURNING needs beside the row (see
-``planner.bind.change.returning``). The order in which parts are bound is PostgreSQL's, since it decides parameter types.
+``planner.bind.change.returning``). The order in which parts are bound is PostgreSQL's, since it decides
+parameter types.
 """
 
 from __future__ import annotations
@@ -232,7 +233,8 @@ def _on_conflict(
 def _target(
     context: BindContext, node: ast.TableRef, what: str
 ) -> tuple[RelationDef, ViewTarget | None, NoTarget | None]:
-    """Return the table that DML writes, and the view that it names where it is written through that; why it cannot be, for when all else is found right.
+    """Return the table that DML writes, and the view that it names where it is written through that; why it
+    cannot be, for when all else is found right.
 
     A view with INSTEAD OF triggers for what is done stands for itself, as a table would.
     """
@@ -309,7 +311,8 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
     relation, view, refused = _target(context, node.relation, "update")
     scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.from_, view)
     assignments = node.assignments if view is None else with_base_names(view, node.assignments)
-    # what SET says comes last, as in PostgreSQL: of several mistakes the other's is told, and parameters take the types they have there
+    # what SET says comes last, as in PostgreSQL: of several mistakes the other's is told, and parameters take
+    # the types they have there
     where = _where(scope, node.where, relation, view)
     returning, outputs = bind_returning(scope, node.returning)
     values = _assigned(relation, view, bind_assignments(scope, assignments), context)

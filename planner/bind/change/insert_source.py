@@ -62,7 +62,8 @@ def insert_source(
     columns: list[ColumnDef],
     stored: Callable[[list[ColumnDef]], list[ColumnDef]],
 ) -> tuple[QueryExpr, list[ColumnDef]]:
-    """Bind the VALUES or query of an INSERT; returns it, giving the columns' types, and the columns that it fills. Raises 42601, 42804, 428C9.
+    """Bind the VALUES or query of an INSERT; returns it, giving the columns' types, and the columns that it
+    fills. Raises 42601, 42804, 428C9.
 
     ``columns``: of what is named, a view perhaps; ``stored`` gives the table's for those that get values.
     """

@@ -1,8 +1,10 @@
-"""INSERT, UPDATE, DELETE and MERGE in bodies by BEGIN ATOMIC: bound to be printed (``planner.deparse.changes``), and bound anew where they run.
+"""INSERT, UPDATE, DELETE and MERGE in bodies by BEGIN ATOMIC: bound to be printed
+(``planner.deparse.changes``), and bound anew where they run.
 
     UPDATE t SET a = $1, (b, c) = (SELECT ...), d = DEFAULT FROM u WHERE ... RETURNING t.a     KeptChange
 
-What rows these change is computed by ``planner.bind.change.dml`` from the text; here nothing is put in the place of what was written.
+What rows these change is computed by ``planner.bind.change.dml`` from the text; here nothing is put in the
+place of what was written.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ from planner.types.domains import plain_type
 
 
 def kept_item(scope: Scope, item: ast.Cte) -> tuple[Insert | KeptChange, tuple[OutputColumn, ...]]:
-    """Bind an item of WITH that changes data to be printed; returns it with the columns that RETURNING gives. Raises as ``kept_change`` does."""
+    """Bind an item of WITH that changes data to be printed; returns it with the columns that RETURNING gives.
+    Raises as ``kept_change`` does.
+    """
     context = replace(scope.context, around=scope, changing=frozenset())
     node = item.query
     if isinstance(node, ast.Insert):
@@ -76,8 +80,9 @@ def kept_item(scope: Scope, item: ast.Cte) -> tuple[Insert | KeptChange, tuple[O
 def kept_insert(context: BindContext, node: ast.Insert, *, hint: str | None, runs: bool = True) -> Insert:
     """Bind an INSERT to be printed.
 
-    Raises what binding it to be run raises; SqlError 0A000 for DEFAULT among values, views, defaults that call functions, and WITH where there is no
-    source that it is part of or ON CONFLICT or RETURNING reads from it.
+    Raises what binding it to be run raises; SqlError 0A000 for DEFAULT among values, views, defaults that
+    call functions, and WITH where there is no source that it is part of or ON CONFLICT or RETURNING reads
+    from it.
     """
     if node.query is not None and any(isinstance(item, ast.Default) for item in walk(node.query)):
         raise not_supported("INSERT of DEFAULT in BEGIN ATOMIC", hint=hint)
@@ -103,7 +108,9 @@ def kept_insert(context: BindContext, node: ast.Insert, *, hint: str | None, run
 
 
 def kept_merge(context: BindContext, node: ast.Merge, *, runs: bool = True) -> KeptMerge:
-    """Bind a MERGE to be printed. Raises what binding it to be run raises; SqlError 0A000 for parts of columns and items of WITH that change rows."""
+    """Bind a MERGE to be printed. Raises what binding it to be run raises; SqlError 0A000 for parts of
+    columns and items of WITH that change rows.
+    """
     if runs and not modifies(node):
         bind_merge(context, node)
     relation = context.relation(node.relation.schema, node.relation.name)
@@ -162,7 +169,8 @@ def kept_change(
 ) -> KeptChange:
     """Bind an UPDATE or DELETE to be printed; ``runs``: find out first that it can be bound to be run.
 
-    Raises what binding it to be run raises; SqlError 0A000 for changes through views, of rows of cursors and of parts of columns.
+    Raises what binding it to be run raises; SqlError 0A000 for changes through views, of rows of cursors and
+    of parts of columns.
     """
     if runs and not modifies(node):
         _ = bind_update(context, node) if isinstance(node, ast.Update) else bind_delete(context, node)
@@ -195,7 +203,9 @@ def kept_change(
 
 
 def kept_conflict(context: BindContext, node: ast.Insert, *, hint: str | None) -> KeptConflict:
-    """Bind ON CONFLICT to be printed, of an INSERT that can be bound to be run. Raises SqlError 0A000 for operator classes and parts of columns."""
+    """Bind ON CONFLICT to be printed, of an INSERT that can be bound to be run. Raises SqlError 0A000 for
+    operator classes and parts of columns.
+    """
     clause = node.on_conflict
     if clause is None:
         raise AssertionError("an INSERT has no ON CONFLICT")
@@ -221,7 +231,9 @@ def kept_conflict(context: BindContext, node: ast.Insert, *, hint: str | None) -
 
 
 def _alias_of(context: BindContext, node: ast.Insert) -> str:
-    """Return the alias of an INSERT's table; "" for none, and where a stored text has a number alone (``planner.query.numbered``)."""
+    """Return the alias of an INSERT's table; "" for none, and where a stored text has a number alone
+    (``planner.query.numbered``).
+    """
     alias = "" if node.relation.alias is None else node.relation.alias.name
     found = numbered(alias) if context.env.settings is STORED_TEXT else None
     return alias if found is None else found.name if found.aliased else ""
@@ -261,7 +273,9 @@ def _assignments(
     what: str,
     hint: str | None,
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[Target, ...], frozenset[int]]:
-    """Return of each value of SET the columns, the value, and the numbers of those that are DEFAULT, as in ``KeptChange``."""
+    """Return of each value of SET the columns, the value, and the numbers of those that are DEFAULT, as in
+    ``KeptChange``.
+    """
     columns_of: list[tuple[int, ...]] = []
     values: list[Target] = []
     defaults: set[int] = set()

@@ -5,9 +5,9 @@
       WHEN MATCHED THEN UPDATE SET n = t.n + s.n        action: n = Var 0.2 + Var 1.2
       WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.n)   action: values Var 1.3, Var 1.2
 
-The source is an ordinary query that any executor runs. Which action a row takes is found, and its values are computed, by
-whoever writes: a condition is asked once, and nothing of an action that is not taken is evaluated. Without a WHEN NOT
-MATCHED the join is an inner one.
+The source is an ordinary query that any executor runs. Which action a row takes is found, and its values are
+computed, by whoever writes: a condition is asked once, and nothing of an action that is not taken is
+evaluated. Without a WHEN NOT MATCHED the join is an inner one.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from planner.query.walk import children, walk
 def bind_merge(context: BindContext, node: ast.Merge) -> Merge:
     """Bind MERGE.
 
-    Raises SqlError 0A000 (what is no table), 42601 (WITH RECURSIVE, a clause that cannot be reached, counts), 42712, and what
-    its clauses raise.
+    Raises SqlError 0A000 (what is no table), 42601 (WITH RECURSIVE, a clause that cannot be reached, counts),
+    42712, and what its clauses raise.
     """
     if node.with_ is not None and node.with_.recursive:
         raise SqlError("42601", "WITH RECURSIVE is not supported for MERGE statement")

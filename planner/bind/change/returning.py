@@ -24,8 +24,8 @@ def split_returning(
 ) -> tuple[tuple[Target, ...], list[Expr]]:
     """Return RETURNING over range 0 (the row) and range 1 (the extras), and the extra outputs of the source.
 
-    ``assigned``: attnum -> new value of an UPDATE, over the source's ranges; empty for DELETE. Not ``final``: what is stored may be
-    something else, and sub-selects that name the row have to wait for it.
+    ``assigned``: attnum -> new value of an UPDATE, over the source's ranges; empty for DELETE. Not ``final``:
+    what is stored may be something else, and sub-selects that name the row have to wait for it.
     """
     split = _Split(assigned, final)
     return tuple(map(split.moved, targets)), split.extras
@@ -62,7 +62,9 @@ class _Split:
         return Var(type=expr.type, range=1, attnum=self.extras.index(expr) + 1, span=expr.span)
 
     def _over_source(self, node: object, depth: int) -> Any:
-        """Return (a part of) a sub-select with new values put in for assigned columns; raises _StaysError where that cannot be done."""
+        """Return (a part of) a sub-select with new values put in for assigned columns; raises _StaysError
+        where that cannot be done.
+        """
         if isinstance(node, Var) and node.level == depth and node.range == 0 and self._assigned:
             if node.attnum <= 0 or not self._final:
                 raise _StaysError

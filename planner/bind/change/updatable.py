@@ -3,9 +3,10 @@
     CREATE VIEW v AS SELECT a AS x, b + 1 AS y FROM t WHERE a > 0
     UPDATE v SET x = 5 WHERE y = 3       UPDATE t SET a = 5 WHERE a > 0 AND b + 1 = 3
 
-What the statement calls columns of the view are expressions over the base table from the start (``view_item``), so the
-executors see a statement on a table. What is special about it stays with it in ``ThroughViews``: whose rights count, and which
-conditions new rows have to keep (WITH CHECK OPTION). Which views are simple is PostgreSQL's (manual, CREATE VIEW).
+What the statement calls columns of the view are expressions over the base table from the start
+(``view_item``), so the executors see a statement on a table. What is special about it stays with it in
+``ThroughViews``: whose rights count, and which conditions new rows have to keep (WITH CHECK OPTION). Which
+views are simple is PostgreSQL's (manual, CREATE VIEW).
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ _NO_TABLE = "Views that do not select from a single table or view are not automa
 class Level:
     """One view on the way: its columns and its own condition, as expressions over the base table (range 0).
 
-    ``below``: which column of what the view is over each of its columns is, 0: none; ``reads``: those of them that its query names.
+    ``below``: which column of what the view is over each of its columns is, 0: none; ``reads``: those of them
+    that its query names.
     """
 
     view: RelationDef
@@ -77,8 +79,9 @@ class Level:
 class ViewTarget:
     """A view that can be written through: its levels, outermost first, and its base table.
 
-    ``base``: with the defaults that the views have for its columns in the place of its own, ``table``: with its own. ``named``: which columns of the first view the
-    statement reads, gathered while it is bound (``Item.named``).
+    ``base``: with the defaults that the views have for its columns in the place of its own, ``table``: with
+    its own. ``named``: which columns of the first view the statement reads, gathered while it is bound
+    (``Item.named``).
     """
 
     levels: tuple[Level, ...]
@@ -97,10 +100,11 @@ class ViewTarget:
         return _conditions(self.levels)
 
     def behind(self, source: Select, where: Expr | None) -> Select:
-        """Return the rows to change, ``source`` with the conditions of the views and ``where``, which is the statement's own.
+        """Return the rows to change, ``source`` with the conditions of the views and ``where``, which is the
+        statement's own.
 
-        What a security_barrier view and those below it ask of a row is asked before anything else looks at it. Raises SqlError 0A000
-        where that cannot be.
+        What a security_barrier view and those below it ask of a row is asked before anything else looks at
+        it. Raises SqlError 0A000 where that cannot be.
         """
         first = next((at for at, level in enumerate(self.levels) if is_barrier(level.view)), len(self.levels))
         where = all_conditions([*_conditions(self.levels[:first]), *([] if where is None else [where])])
@@ -116,7 +120,9 @@ class ViewTarget:
         return replace(source, ranges=ranges, where=where)
 
     def with_own_defaults(self) -> RelationDef:
-        """Return the base table as DEFAULT in an UPDATE means it: NULL where the view itself has no default, as in PostgreSQL."""
+        """Return the base table as DEFAULT in an UPDATE means it: NULL where the view itself has no default,
+        as in PostgreSQL.
+        """
         own = {
             expr.attnum: column.default_sql
             for column, expr in zip(self.view.live, self.levels[0].exprs, strict=True)
@@ -126,14 +132,18 @@ class ViewTarget:
         return replace(self.base, columns=tuple(columns))
 
     def inserted_base(self, overriding: str) -> RelationDef:
-        """Return the base table as DEFAULT in an INSERT means it: what OVERRIDING USER VALUE ignores is a view's default, too."""
+        """Return the base table as DEFAULT in an INSERT means it: what OVERRIDING USER VALUE ignores is a
+        view's default, too.
+        """
         if overriding != "user":
             return self.base
         own = {c.attnum: c for c in self.table.columns if c.identity}
         return replace(self.base, columns=tuple(own.get(c.attnum, c) for c in self.base.columns))
 
     def refuse_inserted(self, attnums: Collection[int]) -> None:
-        """Refuse INSERT of columns where a view has a default for one that is none of what is below it, and is not named either: 0A000."""
+        """Refuse INSERT of columns where a view has a default for one that is none of what is below it, and
+        is not named either: 0A000.
+        """
         wrong = _first_obstacle(self.levels, attnums, "insert", defaults=True)
         if wrong is not None:
             raise wrong
@@ -160,14 +170,17 @@ class NoTarget:
     error: SqlError
 
     def refused(self, assigned: Collection[int] = ()) -> SqlError:
-        """Return what a statement that assigns these columns is told: of a view's columns before what is below it is looked at."""
+        """Return what a statement that assigns these columns is told: of a view's columns before what is
+        below it is looked at.
+        """
         return _first_obstacle(self.levels, assigned, self.what) or self.error
 
 
 def _first_obstacle(
     levels: Sequence[Level], assigned: Collection[int], what: str, *, defaults: bool = False
 ) -> SqlError | None:
-    """Return what is wrong with assigning columns of the first view, in the words of the view whose column is none of what is below.
+    """Return what is wrong with assigning columns of the first view, in the words of the view whose column is
+    none of what is below.
 
     ``defaults``: columns for which a view has a default are assigned, too.
     """
@@ -236,7 +249,9 @@ def obstacle_of(query: QueryExpr) -> str | None:
 
 
 def view_target(context: BindContext, view: RelationDef, what: str) -> ViewTarget | NoTarget:
-    """Return how to ``insert``, ``update`` or ``delete`` through a view; 55000 where it is not automatically updatable, in PostgreSQL's words."""
+    """Return how to ``insert``, ``update`` or ``delete`` through a view; 55000 where it is not automatically
+    updatable, in PostgreSQL's words.
+    """
     levels: list[Level] = []
     found = _levels(context, view, bind_view(context, view), levels, what[0])
     if isinstance(found, str):
@@ -317,7 +332,9 @@ def _levels(
 
 
 def _over_base(node: object, number: int, inner: Sequence[Expr] | None, depth: int) -> Any:
-    """Return an expression over range ``number`` as one over range 0 of the base table; ``inner``: the view below's columns."""
+    """Return an expression over range ``number`` as one over range 0 of the base table; ``inner``: the view
+    below's columns.
+    """
     if isinstance(node, Var) and node.level == depth and node.range == number:
         if inner is None:
             return replace(node, range=0)
@@ -409,7 +426,9 @@ def all_conditions(conditions: Sequence[Expr]) -> Expr | None:
 def through_views(
     target: ViewTarget, inserted: Collection[int] = (), updated: Collection[int] = ()
 ) -> ThroughViews:
-    """Return what a statement through views has to keep to, once it is bound; columns that it assigns are the first view's."""
+    """Return what a statement through views has to keep to, once it is bound; columns that it assigns are the
+    first view's.
+    """
     use = TargetUse(
         oid=target.view.oid,
         inserted=frozenset(inserted),
@@ -442,7 +461,9 @@ def stored_checks(target: ViewTarget) -> tuple[RowCheck, ...]:
 
 
 def conflict_checks(target: ViewTarget) -> tuple[RowCheck, ...]:
-    """Return what a row that ON CONFLICT DO UPDATE meets has to be, to be seen through the views: the innermost first."""
+    """Return what a row that ON CONFLICT DO UPDATE meets has to be, to be seen through the views: the
+    innermost first.
+    """
     return tuple(
         RowCheck(kind="conflict", condition=level.where, view=level.view.name)
         for level in reversed(target.levels)
@@ -451,7 +472,9 @@ def conflict_checks(target: ViewTarget) -> tuple[RowCheck, ...]:
 
 
 def updatable_columns(catalog: Catalog, view: RelationDef) -> frozenset[int] | None:
-    """Return the columns of a view that can be assigned to, None where nothing can be done through it; triggers do not count."""
+    """Return the columns of a view that can be assigned to, None where nothing can be done through it;
+    triggers do not count.
+    """
     context = stored_context(catalog, view.view_sql, view.view_path)
     levels: list[Level] = []
     if isinstance(_levels(context, view, bind_view(context, view), levels, _NO_CHANGE), str):

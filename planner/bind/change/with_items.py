@@ -5,9 +5,10 @@
       step 1   d                                                 Delete, reads step 0
       body                                                       Insert, reads step 1
 
-So are queries that ON CONFLICT or RETURNING of an INSERT reads. Parts are bound one by one; a later one meets the rows of an earlier one as a ``StepRange``. Items that are queries, and that no
-such part reads, stay in the WITH of the body. Only the WITH of a statement as a whole may have items that change data; any
-other is refused where it is bound (``planner.bind.query.with_``).
+So are queries that ON CONFLICT or RETURNING of an INSERT reads. Parts are bound one by one; a later one meets
+the rows of an earlier one as a ``StepRange``. Items that are queries, and that no such part reads, stay in
+the WITH of the body. Only the WITH of a statement as a whole may have items that change data; any other is
+refused where it is bound (``planner.bind.query.with_``).
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def read_by_changes(node: object) -> set[str]:
 def bind_with_changes(context: BindContext, node: Any) -> st.WithChanges:
     """Bind a statement for which ``runs_in_parts`` holds.
 
-    Raises SqlError 42712, 42P10, 42P19 (a recursive item that changes data), 0A000 (MERGE as an item; an item's own WITH that
-    changes data; rows of an item without RETURNING), and what the parts raise.
+    Raises SqlError 42712, 42P10, 42P19 (a recursive item that changes data), 0A000 (MERGE as an item; an
+    item's own WITH that changes data; rows of an item without RETURNING), and what the parts raise.
     """
     clause: ast.With = node.with_
     _check_items(clause)
@@ -99,7 +100,9 @@ def _reads(node: ast.Node, names: set[str]) -> bool:
 
 
 def _apart(items: list[ast.Cte], wanted: set[str]) -> set[str]:
-    """Return the items that become steps: those that change data, ``wanted``, and every query that these read in the end."""
+    """Return the items that become steps: those that change data, ``wanted``, and every query that these read
+    in the end.
+    """
     by_name = {item.name: item for item in items}
     found = {item.name for item in items if isinstance(item.query, _CHANGES)} | wanted
     todo = list(found)
@@ -112,7 +115,9 @@ def _apart(items: list[ast.Cte], wanted: set[str]) -> set[str]:
 
 
 def _check_order(context: BindContext, item: ast.Cte) -> None:
-    """Refuse a query that stays in the body's WITH and names a step which comes later, where a table has that name, too."""
+    """Refuse a query that stays in the body's WITH and names a step which comes later, where a table has that
+    name, too.
+    """
     for reference in references(item.query, frozenset(context.future_steps)):
         if context.find_relation("", reference.name) is not None:
             raise not_supported("a table that has the name of a later WITH item", span=reference.span)

@@ -4,8 +4,9 @@
     DROP RULE r ON tab                42704: there is none
     DROP OPERATOR + (int, int)        2BP01: the system needs it
 
-Which object classes of PostgreSQL's own exist is known for types, functions, operators, casts, languages, access methods and
-collations; a name that may be one of its text search parsers or templates is refused (0A000).
+Which object classes of PostgreSQL's own exist is known for types, functions, operators, casts, languages,
+access methods and collations; a name that may be one of its text search parsers or templates is refused
+(0A000).
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _MISSING: Final = frozenset({"42704", "42P01", "42883", "3F000"})
 def bind_drop_absent(context: BindContext, node: ast.DropAbsent) -> st.Skip:
     """DROP of such objects, one after the other.
 
-    Raises SqlError 42704, 42883, 42P01, 3F000 (without IF EXISTS), 2BP01 (PostgreSQL's own), 42809 (of another kind), 42601, 0A000.
+    Raises SqlError 42704, 42883, 42P01, 3F000 (without IF EXISTS), 2BP01 (PostgreSQL's own), 42809 (of
+    another kind), 42601, 0A000.
     """
     check = _CHECKS.get(node.what, _named)
     notices: list[str] = []

@@ -3,8 +3,8 @@
     CREATE AGGREGATE avg2(float8) (SFUNC = acc, STYPE = float8[], FINALFUNC = done, INITCOND = '{0,0}')
         acc(float8[], float8) must return float8[]        done(float8[]) says what the aggregate returns
 
-What is checked, and in which order, is PostgreSQL's (manual, CREATE AGGREGATE). Functions for partial aggregation and sort operators are
-checked and kept; nothing here runs by them.
+What is checked, and in which order, is PostgreSQL's (manual, CREATE AGGREGATE). Functions for partial
+aggregation and sort operators are checked and kept; nothing here runs by them.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ _PARALLEL: Final[Mapping[str, Literal["u", "r", "s"]]] = {"unsafe": "u", "restri
 def bind_create_aggregate(context: BindContext, node: ast.CreateAggregate) -> st.CreateAggregate:
     """CREATE [OR REPLACE] AGGREGATE.
 
-    What is wrong with it is told when it runs, after the warnings about options that nobody knows: SqlError 42P13, 42601, 42883, 42804,
-    42704, 22P02 ... as PostgreSQL.
+    What is wrong with it is told when it runs, after the warnings about options that nobody knows: SqlError
+    42P13, 42601, 42883, 42804, 42704, 22P02 ... as PostgreSQL.
     """
     options: dict[str, ast.Option] = {}
     warnings: list[str] = []
@@ -303,7 +303,9 @@ class _Functions:
         self.variadic = "v" in modes
 
     def found(self) -> tuple[AggregateDef, int]:
-        """Return the definition with its functions, and the type of the result. Raises SqlError 42P13, 42804, 42883 ..."""
+        """Return the definition with its functions, and the type of the result. Raises SqlError 42P13, 42804,
+        42883 ...
+        """
         made, names, inputs = self.made, self.names, self.inputs
         self._check_signature()
         transition = self._transition("sfunc", "transition", made.state, made.initial)
@@ -476,7 +478,9 @@ _OPEN: Final = {ANYENUM: ANYELEMENT, ANYNONARRAY: ANYELEMENT, ANYCOMPATIBLENONAR
 
 
 def _applied(types: Sequence[int], declared: Sequence[int], result: int) -> tuple[tuple[int, ...], int]:
-    """Return what the parameters and the result stand for in a call with ``types``; those that are polymorphic stay so."""
+    """Return what the parameters and the result stand for in a call with ``types``; those that are
+    polymorphic stay so.
+    """
     told = [i for i, (have, want) in enumerate(zip(types, declared, strict=True)) if have != want]
     if not any(declared[i] in POLYMORPHIC for i in told):
         return tuple(declared), _OPEN.get(result, result)

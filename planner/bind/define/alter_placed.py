@@ -16,7 +16,9 @@ Placed: TypeAlias = ast.AlterConversion | ast.AlterCollation | ast.AlterOpclass 
 
 
 class Kind(NamedTuple):
-    """``find``: what a statement names, which has an oid and a name, 0A000 for PostgreSQL's own; ``made``: the bound statement; ``what``: the word for it."""
+    """``find``: what a statement names, which has an oid and a name, 0A000 for PostgreSQL's own; ``made``:
+    the bound statement; ``what``: the word for it.
+    """
 
     find: Callable[[BindContext, Any], Any]
     made: Callable[..., st.Statement]
@@ -32,7 +34,9 @@ KINDS: Final[Mapping[type, Kind]] = {
 
 
 def bind_alter(context: BindContext, node: Placed) -> st.Statement:
-    """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42704, 3F000, 42501; 0A000 for PostgreSQL's own and for a temporary schema."""
+    """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42704, 3F000, 42501; 0A000 for PostgreSQL's own and
+    for a temporary schema.
+    """
     kind = KINDS[type(node)]
     found = kind.find(context, node)
     if node.schema is not None and node.schema != "pg_temp":  # nothing moves there

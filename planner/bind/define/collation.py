@@ -1,4 +1,5 @@
-"""Collations: what a name means, CREATE, REFRESH VERSION, DROP and COMMENT ON (ALTER: ``planner.bind.define.alter_placed``).
+"""Collations: what a name means, CREATE, REFRESH VERSION, DROP and COMMENT ON (ALTER:
+``planner.bind.define.alter_placed``).
 
     CREATE COLLATION c (locale = 'C.UTF-8')     compares by bytes, as all that there are
     CREATE COLLATION d (locale = 'de_DE')       0A000 where the machine has that locale, 22023 where it has not, as in PostgreSQL
@@ -37,7 +38,9 @@ _ENCODING: Final = 6  # UTF8
 
 
 def find_collation(context: BindContext, name: ast.Name, span: Span | None) -> int:
-    """Return the oid of a collation. Raises SqlError 42704, 3F000, 42501; 0A000 for one of PostgreSQL's own that does not order by bytes."""
+    """Return the oid of a collation. Raises SqlError 42704, 3F000, 42501; 0A000 for one of PostgreSQL's own
+    that does not order by bytes.
+    """
     if context.env.settings is STORED_TEXT and names_by_oid(name):
         return int(name[-1][1:])
     try:
@@ -76,7 +79,9 @@ def _users(context: BindContext, verb: str, name: ast.Name) -> CollationDef:
 
 
 def bind_create(context: BindContext, node: ast.CreateCollation) -> st.CreateCollation:
-    """CREATE COLLATION. Raises SqlError 3F000, 42601, 42704, 42P17, 22023, and 0A000 for what would not compare by bytes."""
+    """CREATE COLLATION. Raises SqlError 3F000, 42601, 42704, 42P17, 22023, and 0A000 for what would not
+    compare by bytes.
+    """
     schema = creation_schema(context, node.name, "collation")
     given: dict[str, ast.Option] = {}
     for option in node.options:
@@ -191,7 +196,9 @@ def _together(detail: str) -> SqlError:
 
 
 def bind_refresh(context: BindContext, node: ast.RefreshCollation) -> st.RefreshCollation:
-    """ALTER COLLATION ... REFRESH VERSION. Raises SqlError 3F000, 42704; 0A000 for a collation that does not compare bytes."""
+    """ALTER COLLATION ... REFRESH VERSION. Raises SqlError 3F000, 42704; 0A000 for a collation that does not
+    compare bytes.
+    """
     return st.RefreshCollation(object=find_collation(context, node.name, None), name=".".join(node.name))
 
 

@@ -2,7 +2,8 @@
 
     CREATE CONVERSION c FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8       8, 6, 4346
 
-A function that converts takes internal arguments, so those that there are are PostgreSQL's own; each is for the encodings of its own conversions.
+A function that converts takes internal arguments, so those that there are are PostgreSQL's own; each is for
+the encodings of its own conversions.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ def _users(context: BindContext, verb: str, name: ast.Name) -> ConversionDef:
 def bind_create(context: BindContext, node: ast.CreateConversion) -> st.CreateConversion:
     """CREATE CONVERSION.
 
-    Raises SqlError 3F000, 42704 (no such encoding), 42P17 (SQL_ASCII, another result than integer), 42883, XX000 as PostgreSQL
-    (the function is for other encodings); 0A000 for a function of one's own.
+    Raises SqlError 3F000, 42704 (no such encoding), 42P17 (SQL_ASCII, another result than integer), 42883,
+    XX000 as PostgreSQL (the function is for other encodings); 0A000 for a function of one's own.
     """
     schema = creation_schema(context, node.name, "conversion")
     source, target = encoding_number(node.source), encoding_number(node.target)
@@ -118,7 +119,9 @@ def altered(context: BindContext, node: ast.AlterConversion) -> ConversionDef:
 
 
 def bind_drop(context: BindContext, node: ast.DropConversion) -> st.DropConversion:
-    """DROP CONVERSION; nothing hangs on one. Raises SqlError 42704, 3F000, with IF EXISTS notices; 2BP01 for PostgreSQL's own."""
+    """DROP CONVERSION; nothing hangs on one. Raises SqlError 42704, 3F000, with IF EXISTS notices; 2BP01 for
+    PostgreSQL's own.
+    """
     found: dict[int, str] = {}
     notices: list[str] = []
     for name in node.names:

@@ -126,7 +126,9 @@ def bind_drop(context: BindContext, node: ast.DropDatabase) -> st.DropDatabase:
 
 
 def bind_defaults(context: BindContext, node: ast.AlterDefaults) -> st.AlterDefaults:
-    """ALTER DATABASE and ALTER ROLE ... SET. Raises SqlError as SET; 0A000 for SET TRANSACTION and settings of roles."""
+    """ALTER DATABASE and ALTER ROLE ... SET. Raises SqlError as SET; 0A000 for SET TRANSACTION and settings
+    of roles.
+    """
     what = "ALTER ROLE" if node.of_role else "ALTER DATABASE"
     setting = node.setting
     change = bind_set(context, setting)

@@ -61,8 +61,8 @@ def _without_position(binder: Callable[_P, _R]) -> Callable[_P, _R]:
 def bind_create_domain(context: BindContext, node: ast.CreateDomain) -> st.CreateDomain:
     """CREATE DOMAIN.
 
-    Raises SqlError 3F000, 42704 and others for the type, 42804 (no type for a domain; a default of another type), 42601,
-    42P17, 0A000 (constraints that domains have not).
+    Raises SqlError 3F000, 42704 and others for the type, 42804 (no type for a domain; a default of another
+    type), 42601, 42P17, 0A000 (constraints that domains have not).
     """
     schema = creation_schema_of(context, node.name)
     if is_taken(context, schema, node.name[-1]):

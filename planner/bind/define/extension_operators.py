@@ -4,7 +4,8 @@
     gin_trgm_ops        of pg_trgm                                       ->  an index of public.show_trgm(name)
     gin (id)            the default class of integers, with btree_gin    ->  an index of the values
 
-They are found where their extension's schema is in the search path, or named. Operators are rows of no catalog, and are shown as calls.
+They are found where their extension's schema is in the search path, or named. Operators are rows of no
+catalog, and are shown as calls.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ _UNRESOLVED: Final = ("42883", "42725")
 
 
 def bind_operator(scope: Scope, written: ast.Name, left: Expr | None, right: Expr, span: Span | None) -> Expr:
-    """Return ``left written right``, built in or an extension's. Raises as ``planner.conversion.resolve.make_operator``."""
+    """Return ``left written right``, built in or an extension's. Raises as
+    ``planner.conversion.resolve.make_operator``.
+    """
     try:
         if len(written) > 1 and written[-2] != "pg_catalog":
             return _of_schema(scope, written, left, right, span)
@@ -64,7 +67,9 @@ def bind_operator(scope: Scope, written: ast.Name, left: Expr | None, right: Exp
 
 
 def _of_schema(scope: Scope, written: ast.Name, left: Expr | None, right: Expr, span: Span | None) -> Expr:
-    """Return ``left OPERATOR(schema.written) right`` by an operator of the types of an extension there. Raises SqlError 42883."""
+    """Return ``left OPERATOR(schema.written) right`` by an operator of the types of an extension there.
+    Raises SqlError 42883.
+    """
     env = scope.context.env
     found = with_operators(scope.context.catalog, written[-2:-1])
     if not found:
@@ -132,7 +137,8 @@ def made_by_users(context: BindContext, method: str, written: ast.Name) -> Opera
 def check_class_made(
     context: BindContext, method: str, written: ast.Name, type_oid: int, span: Span | None
 ) -> None:
-    """Check that the operator class of a key is there: its schema, its extension if one brings it. Raises SqlError 3F000, 42704, 0A000.
+    """Check that the operator class of a key is there: its schema, its extension if one brings it. Raises
+    SqlError 3F000, 42704, 0A000.
 
     A default class counts wherever its extension is, one that is named where its schema is found.
     """

@@ -128,7 +128,9 @@ def bind_alter_server(context: BindContext, node: ast.AlterServer) -> st.AlterSe
 def bind_user_mapping(
     context: BindContext, node: ast.UserMapping
 ) -> st.CreateUserMapping | st.AlterUserMapping | st.DropUserMapping:
-    """CREATE, ALTER and DROP USER MAPPING. Raises SqlError 42704, 42710, 22023; a role that is not there is told when it runs."""
+    """CREATE, ALTER and DROP USER MAPPING. Raises SqlError 42704, 42710, 22023; a role that is not there is
+    told when it runs.
+    """
     role = None if node.role.special == "public" else owner_name(node.role)
     if node.verb == "drop":
         there = context.catalog.foreign_named(PG_FOREIGN_SERVER, node.server)

@@ -1,4 +1,5 @@
-"""CREATE FUNCTION: parameters to types and modes, options, bodies checked; and what their stored texts become when names change.
+"""CREATE FUNCTION: parameters to types and modes, options, bodies checked; and what their stored texts become
+when names change.
 
     CREATE FUNCTION f(a int, OUT b text) LANGUAGE sql AS 'SELECT ...'      modes i o, types int4 text, result text
                                          RETURN a + 1                      canonical text, bound under the path of now
@@ -62,8 +63,9 @@ INTERNAL_LANGUAGE: Final = "internal"
 def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.CreateFunction:
     """CREATE [OR REPLACE] FUNCTION in languages sql and plpgsql.
 
-    Raises SqlError 42P13 and 42704 as PostgreSQL for what does not fit together; 0A000 by name for other languages, row types as
-    inputs, BEGIN ATOMIC of several statements or that changes data; what binding the body raises.
+    Raises SqlError 42P13 and 42704 as PostgreSQL for what does not fit together; 0A000 by name for other
+    languages, row types as inputs, BEGIN ATOMIC of several statements or that changes data; what binding the
+    body raises.
     """
     language = "sql" if node.language is None and node.body is not None else node.language
     if language is None:
@@ -136,7 +138,9 @@ def _check_procedure(node: ast.CreateFunction, modes: Sequence[str], defaults: S
 def function_settings(
     context: BindContext, nodes: Sequence[ast.SetVariable]
 ) -> tuple[tuple[str, str | None], ...]:
-    """Return (name, value) of SET clauses, None for RESET, "" for FROM CURRENT (see ``from_current``). Raises as SET; 0A000 for SET TRANSACTION."""
+    """Return (name, value) of SET clauses, None for RESET, "" for FROM CURRENT (see ``from_current``). Raises
+    as SET; 0A000 for SET TRANSACTION.
+    """
     found: dict[str, tuple[str, str | None]] = {}
     for node in nodes:
         change = bind_set(context, node)
@@ -152,7 +156,9 @@ def function_settings(
 
 
 def from_current(nodes: Sequence[ast.SetVariable]) -> frozenset[str]:
-    """Return the settings, in lower case, that are the session's when the statement runs: the last clause for each counts."""
+    """Return the settings, in lower case, that are the session's when the statement runs: the last clause for
+    each counts.
+    """
     last = {node.name.lower(): node.kind == "current" for node in nodes}
     return frozenset(name for name, current in last.items() if current)
 
@@ -197,7 +203,9 @@ def written_type(context: BindContext, name: ast.TypeName) -> int:
 
 
 def type_without_place(context: BindContext, name: ast.TypeName) -> int:
-    """Return the oid of a type, or of a table's row type; that there is none is told without its place, as PostgreSQL does."""
+    """Return the oid of a type, or of a table's row type; that there is none is told without its place, as
+    PostgreSQL does.
+    """
     try:
         return written_type(context, name)
     except SqlError as error:
@@ -209,7 +217,9 @@ def type_without_place(context: BindContext, name: ast.TypeName) -> int:
 def parameters_of(
     context: BindContext, parameters: Sequence[ast.Parameter], what: str
 ) -> tuple[tuple[Any, ...], tuple[str, ...], tuple[int, ...], tuple[str, ...]]:
-    """Return modes, names, types and texts of defaults; ``what`` has them: functions, aggregates. Raises SqlError 42P13, 42704."""
+    """Return modes, names, types and texts of defaults; ``what`` has them: functions, aggregates. Raises
+    SqlError 42P13, 42704.
+    """
     modes: list[str] = []
     names: list[str] = []
     types: list[int] = []
@@ -248,7 +258,9 @@ def parameters_of(
 
 
 def _default_of(expr: Expr, oid: int, env: CoerceEnv) -> Expr:
-    """Return a parameter's default as one of its type. Raises SqlError 42804, 0A000 for a literal of an array or a range that nobody knows."""
+    """Return a parameter's default as one of its type. Raises SqlError 42804, 0A000 for a literal of an array
+    or a range that nobody knows.
+    """
     if oid not in POLYMORPHIC:
         return coerce_to_specific(expr, oid, "DEFAULT", env)
     if isinstance(expr, Const) and expr.value is None and expr.type.oid == oid != ANYENUM:
@@ -302,7 +314,9 @@ def _result(
 
 
 def lacking_input(oid: int, inputs: Sequence[int]) -> str | None:
-    """Return why nothing among ``inputs`` decides what a polymorphic result is; None where something does, and for other results."""
+    """Return why nothing among ``inputs`` decides what a polymorphic result is; None where something does,
+    and for other results.
+    """
     wanted = needed_inputs(oid)
     if not wanted or any(one in inputs for one in wanted):
         return None
@@ -410,9 +424,11 @@ def _with_body(context: BindContext, node: ast.CreateFunction, function: Functio
 
 
 def _as_built_in(function: FunctionDef) -> FunctionDef:
-    """Return a function in LANGUAGE internal: another name for the built-in one that its source names, kept as those of extensions are.
+    """Return a function in LANGUAGE internal: another name for the built-in one that its source names, kept
+    as those of extensions are.
 
-    Raises SqlError 42883 where there is none, 0A000 where it is one of other types, or is declared to be something else.
+    Raises SqlError 42883 where there is none, 0A000 where it is one of other types, or is declared to be
+    something else.
     """
     entries = entry_points()
     found = [
@@ -446,7 +462,8 @@ def check_source(
 ) -> Sequence[tuple[str, Span | None]]:
     """Check a body, as ``check_function_bodies`` wants it: one in SQL can be bound, and gives what is returned.
 
-    ``source_at``: errors tell places counted from there. Returns the variables of PL/pgSQL that hide others, and where. Raises SqlError 42P13, what binding raises, 0A000 for statements that cannot be in it.
+    ``source_at``: errors tell places counted from there. Returns the variables of PL/pgSQL that hide others,
+    and where. Raises SqlError 42P13, what binding raises, 0A000 for statements that cannot be in it.
     """
     if function.internal:
         return ()
@@ -516,7 +533,9 @@ Kept: TypeAlias = QueryExpr | Insert | KeptChange | KeptMerge
 
 
 def _bound_to_keep(context: BindContext, node: ast.StatementNode, *, runs: bool) -> Kept:
-    """Bind a statement of a body that is kept as canonical text; ``runs``: it has to be one that can be run. Raises SqlError 0A000 for those that have none."""
+    """Bind a statement of a body that is kept as canonical text; ``runs``: it has to be one that can be run.
+    Raises SqlError 0A000 for those that have none.
+    """
     if modifies(node):
         if node.with_ is None:
             raise AssertionError("a query changes rows, and has no WITH")
@@ -536,7 +555,9 @@ def _bound_to_keep(context: BindContext, node: ast.StatementNode, *, runs: bool)
 
 
 def deparse_kept(kept: Kept, catalog: Catalog, **how: Any) -> str:
-    """Return the text of a statement of a body, as stored or (``how``) for a reader. Raises SqlError 42703 for a column that has gone."""
+    """Return the text of a statement of a body, as stored or (``how``) for a reader. Raises SqlError 42703
+    for a column that has gone.
+    """
     if not isinstance(kept, CHANGES):
         return deparse_query(kept, table=catalog.relation_by_oid, **how)
     how.pop("names_visible", None)

@@ -31,8 +31,9 @@ def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
     """GRANT and REVOKE of privileges on tables, columns, sequences, schemas, types, functions, languages, databases,
     foreign-data wrappers and servers, and large objects.
 
-    Raises SqlError 42P01, 3F000, 3D000, 42703, 42704, 42809 (a language that is not trusted), 0LP01 (a privilege that the kind of object has not, grant options for
-    everybody), 42601 (no such word); 0A000 for other kinds of objects.
+    Raises SqlError 42P01, 3F000, 3D000, 42703, 42704, 42809 (a language that is not trusted), 0LP01 (a
+    privilege that the kind of object has not, grant options for everybody), 42601 (no such word); 0A000 for
+    other kinds of objects.
     """
     try:
         targets = tuple(paced_iter(_targets(context, node)))
@@ -55,11 +56,14 @@ def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
 
 
 _BEHIND_ROLES: Final = ("0LP01", "42601", "42703")
-"""What is wrong with privileges and columns is told behind roles that are not there, what is wrong with objects before."""
+"""What is wrong with privileges and columns is told behind roles that are not there, what is wrong with
+objects before."""
 
 
 def check_roles(context: BindContext, roles: Iterable[ast.Role]) -> None:
-    """Raise SqlError 42704 for the first role that is not there; roles that are found where the statement runs are looked up again there."""
+    """Raise SqlError 42704 for the first role that is not there; roles that are found where the statement
+    runs are looked up again there.
+    """
     for role in paced_iter(roles):
         if not role.special and context.catalog.role(role.name) is None:
             raise SqlError("42704", f'role "{role.name}" does not exist')
@@ -259,7 +263,9 @@ def _had(asked: str, letters: str) -> str:
 
 
 def _letters(privilege: ast.Privilege, kind: str, written: str) -> str:
-    """Return the letters asked of a table or sequence, those of a table where a sequence is written as one. Raises SqlError 0LP01."""
+    """Return the letters asked of a table or sequence, those of a table where a sequence is written as one.
+    Raises SqlError 0LP01.
+    """
     if written == "sequence" or not privilege.word:
         return letter_of(privilege, kind, written)
     if kind == "relation" and privilege.word.upper() == "USAGE":
@@ -280,7 +286,9 @@ def _on_object(kind: str, class_oid: int, oid: int, node: ast.Grant) -> st.Grant
 
 
 def letter_of(privilege: ast.Privilege, kind: str, written: str, besides: str = "") -> str:
-    """Return the letters of a word; ``written``: the kind as messages call it; ``besides``: letters allowed beside the kind's."""
+    """Return the letters of a word; ``written``: the kind as messages call it; ``besides``: letters allowed
+    beside the kind's.
+    """
     if not privilege.word:
         return ALL[kind]
     word = privilege.word.upper()

@@ -31,8 +31,8 @@ from planner.query import QueryExpr
 def bind_create(context: BindContext, node: ast.CreateTableAs) -> st.CreateMaterializedView:
     """CREATE MATERIALIZED VIEW.
 
-    Raises SqlError 42601, 42701, 42P16, 42P02 (parameters), 0A000 (unlogged, over temporary relations, EXECUTE), and what
-    its query raises.
+    Raises SqlError 42601, 42701, 42P16, 42P02 (parameters), 0A000 (unlogged, over temporary relations,
+    EXECUTE), and what its query raises.
     """
     if not isinstance(node.query, ast.Select | ast.SetOp | ast.Values):
         raise not_supported("CREATE MATERIALIZED VIEW AS EXECUTE", span=node.span)

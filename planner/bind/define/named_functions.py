@@ -1,4 +1,5 @@
-"""Functions that statements name: to the one that is meant, and ALTER, DROP and COMMENT ON FUNCTION, PROCEDURE, AGGREGATE, ROUTINE.
+"""Functions that statements name: to the one that is meant, and ALTER, DROP and COMMENT ON FUNCTION,
+PROCEDURE, AGGREGATE, ROUTINE.
 
 DROP FUNCTION f          the one function of that name
 DROP FUNCTION f(int)     the one with these inputs, in the first schema of the search path that has it
@@ -28,7 +29,8 @@ _HINT: Final = "Specify the argument list to select the {} unambiguously."
 def find_function(context: BindContext, what: str, named: ast.FunctionName) -> FunctionDef:
     """Return the user's function that a statement names.
 
-    Raises SqlError 42883 (there is none), 42725 (a name alone means several), 3F000, 42704 (of a type), 2BP01 (built in), 42501.
+    Raises SqlError 42883 (there is none), 42725 (a name alone means several), 3F000, 42704 (of a type), 2BP01
+    (built in), 42501.
     """
     schema, name = named.name[-2] if len(named.name) > 1 else "", named.name[-1]
     context.require_schema(schema)

@@ -1,4 +1,6 @@
-"""Objects that belong to a table and are named within it, policies and triggers: ``what`` is PostgreSQL's word for their kind."""
+"""Objects that belong to a table and are named within it, policies and triggers: ``what`` is PostgreSQL's
+word for their kind.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def bind_drop(
     what: str,
     parts: Callable[[RelationDef], Iterable[PolicyDef | TriggerDef]],
 ) -> RelationDef | st.Skip:
-    """DROP ... ON table: return the table that has it. Raises SqlError 42704, 42P01, 3F000; with IF EXISTS these are notices."""
+    """DROP ... ON table: return the table that has it. Raises SqlError 42704, 42P01, 3F000; with IF EXISTS
+    these are notices.
+    """
     schema = node.table[-2] if len(node.table) > 1 else ""
     written, notice = ".".join(node.table), ""
     if not context.has_schema(schema):

@@ -3,7 +3,8 @@
     CREATE OPERATOR CLASS c FOR TYPE int4 USING hash AS OPERATOR 1 =, FUNCTION 2 f(int4, int8)
         type 23    operator 1 for (23, 23): 96, of the class    function 2 for (23, 23): 16500, the family's
 
-Which functions there are, what they take and give, is the index method's to say (``_SUPPORT``). PostgreSQL's own families are not changed here.
+Which functions there are, what they take and give, is the index method's to say (``_SUPPORT``). PostgreSQL's
+own families are not changed here.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ _MOST: Final = 32767
 
 
 class _Method(NamedTuple):
-    """``strategies``: how many operators there are, 0 for any; ``functions``: how many functions; ``required``: which go with their class.
+    """``strategies``: how many operators there are, 0 for any; ``functions``: how many functions;
+    ``required``: which go with their class.
 
-    ``options``: the number of the function that reads a class's options. ``orders``: may operators be FOR ORDER BY? ``keeps``: may another
-    type be kept? ``typed``: operators go with the class of their type. ``all``: so does everything that is made with a class.
+    ``options``: the number of the function that reads a class's options. ``orders``: may operators be FOR
+    ORDER BY? ``keeps``: may another type be kept? ``typed``: operators go with the class of their type.
+    ``all``: so does everything that is made with a class.
     """
 
     strategies: int
@@ -93,7 +96,9 @@ def class_goes_by_type(method: str) -> bool:
 
 
 def find_opclass(context: BindContext, class_oid: int, method: str, name: ast.Name) -> OpclassDef | int:
-    """Return the class or family that a name means; of PostgreSQL's own the oid. Raises SqlError 42704, 3F000, 42501."""
+    """Return the class or family that a name means; of PostgreSQL's own the oid. Raises SqlError 42704,
+    3F000, 42501.
+    """
     _method(method)
     if len(name) > 1:
         context.check_open(name[-2])
@@ -130,7 +135,9 @@ def bind_create_family(context: BindContext, node: ast.CreateOpfamily) -> st.Cre
 
 
 def bind_create_class(context: BindContext, node: ast.CreateOpclass) -> st.CreateOpclass:
-    """CREATE OPERATOR CLASS. Raises SqlError 3F000, 42704, 42883, 42P17, 42601, 42809; 0A000 for one of a family of PostgreSQL's own."""
+    """CREATE OPERATOR CLASS. Raises SqlError 3F000, 42704, 42883, 42P17, 42601, 42809; 0A000 for one of a
+    family of PostgreSQL's own.
+    """
     schema = creation_schema(context, node.name, "operator class or family")
     method = _method(node.method)
     input_type = _type(context, node.type)
@@ -307,7 +314,9 @@ def _function(context: BindContext, named: ast.FunctionName) -> tuple[int, tuple
 def _function_types(
     name: str, method: _Method, number: int, arguments: tuple[int, ...], result: int, left: int, right: int
 ) -> tuple[int, int]:
-    """Return for which types a function is, 0 where that is not told by it. Raises SqlError 42P17 for one that is none of that number."""
+    """Return for which types a function is, 0 where that is not told by it. Raises SqlError 42P17 for one
+    that is none of that number.
+    """
 
     def need(holds: bool, message: str) -> None:
         if not holds:
@@ -359,7 +368,9 @@ def altered(context: BindContext, node: ast.AlterOpclass) -> OpclassDef:
 
 
 def bind_drop(context: BindContext, node: ast.DropOpclass) -> st.DropOpclass:
-    """DROP. Raises SqlError 42704, 3F000, with IF EXISTS notices, but for a method that is not there; 2BP01 for PostgreSQL's own."""
+    """DROP. Raises SqlError 42704, 3F000, with IF EXISTS notices, but for a method that is not there; 2BP01
+    for PostgreSQL's own.
+    """
     _method(node.method)
     try:
         found = find_opclass(context, _CLASSES[node.what], node.method, node.name)

@@ -40,8 +40,9 @@ _ORDERED = SUBTYPES | {BOOL, BPCHAR, NAME, CHAR, INTERVAL, TIMETZ, BIT, VARBIT, 
 def bind_create_range(context: BindContext, node: ast.CreateRange) -> st.CreateRange:
     """CREATE TYPE ... AS RANGE.
 
-    Raises SqlError 3F000, 42601 (attributes), 42704, 42804 (a pseudo-type), 42809 (a collation where there is none), 42883 and
-    42P17 (subtype_diff); 0A000 by name: ``canonical``, other operator classes than the default one, other subtypes.
+    Raises SqlError 3F000, 42601 (attributes), 42704, 42804 (a pseudo-type), 42809 (a collation where there is
+    none), 42883 and 42P17 (subtype_diff); 0A000 by name: ``canonical``, other operator classes than the
+    default one, other subtypes.
     """
     schema = creation_schema_of(context, node.name)
     found: dict[str, ast.Name] = {}

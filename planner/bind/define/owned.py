@@ -68,7 +68,9 @@ def bind_default_privileges(
 
 
 def bind_extension(context: BindContext, node: ast.Extension) -> st.Statement:
-    """CREATE, ALTER, DROP and COMMENT ON EXTENSION. Raises SqlError 0A000 (others' members), 42704 (a comment on none)."""
+    """CREATE, ALTER, DROP and COMMENT ON EXTENSION. Raises SqlError 0A000 (others' members), 42704 (a comment
+    on none).
+    """
     name = node.names[0]
     match node.verb:
         case "create":

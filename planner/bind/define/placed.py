@@ -1,4 +1,5 @@
-"""What has a name in a schema and nothing that moves with it: where a new one goes, where a name is looked up, and ALTER of each kind.
+"""What has a name in a schema and nothing that moves with it: where a new one goes, where a name is looked
+up, and ALTER of each kind.
 
 ALTER CONVERSION c RENAME TO d        AlterConversion(object=16400, name=d)
 ALTER OPERATOR CLASS k USING btree SET SCHEMA s
@@ -28,7 +29,9 @@ def schemas_of(context: BindContext, name: ast.Name) -> list[str]:
 
 
 def creation_schema(context: BindContext, name: ast.Name, what: str) -> str:
-    """Return the schema that a new object goes to. Raises SqlError 3F000, 42501; 0A000 for a temporary one, ``what``: an operator class."""
+    """Return the schema that a new object goes to. Raises SqlError 3F000, 42501; 0A000 for a temporary one,
+    ``what``: an operator class.
+    """
     if len(name) > 1:
         schema = name[-2]
         if schema != "pg_temp" and not context.has_schema(schema):

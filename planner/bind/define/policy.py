@@ -2,8 +2,9 @@
 
     USING (owner = CURRENT_USER AND EXISTS (SELECT 1 FROM grp WHERE grp.k = t.k))      range 0: the table
 
-Expressions are kept as canonical text and bound anew where they are used (``planner.bind.query.row_security``), as CHECKs are; unlike these
-they may have sub-selects, so what they read is kept beside them (``PolicyDef.depends_on``).
+Expressions are kept as canonical text and bound anew where they are used
+(``planner.bind.query.row_security``), as CHECKs are; unlike these they may have sub-selects, so what they
+read is kept beside them (``PolicyDef.depends_on``).
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _COMMANDS: Final[dict[str, PolicyCommand]] = {
 def bind_create_policy(context: BindContext, node: ast.CreatePolicy) -> st.CreatePolicy:
     """CREATE POLICY.
 
-    Raises SqlError 42601 (an expression that the command has no use for), 42P01, 42809, 42501, and what its expressions raise.
+    Raises SqlError 42601 (an expression that the command has no use for), 42P01, 42809, 42501, and what its
+    expressions raise.
     """
     command = _COMMANDS[node.command]
     if node.check is not None and command in "rd":
@@ -120,7 +122,9 @@ def stored_policy(context: BindContext, sql: str, relation: RelationDef) -> Expr
 def expressions(
     policy: PolicyDef, relation: RelationDef, catalog: Catalog
 ) -> tuple[Expr | None, Expr | None]:
-    """Return USING and WITH CHECK of a policy, None for what it has not; spans tell which join a column is of, so that it prints as one."""
+    """Return USING and WITH CHECK of a policy, None for what it has not; spans tell which join a column is
+    of, so that it prints as one.
+    """
     using, check = (
         _bound(stored_context(catalog, sql), parse_expression(sql), relation) if sql else None
         for sql in (policy.using_sql, policy.check_sql)
@@ -139,7 +143,9 @@ def _read(relation: RelationDef, policy: PolicyDef, catalog: Catalog) -> tuple[i
 def rebound_policies(
     before: RelationDef, after: RelationDef, catalog: Catalog, change: Callable[[Expr], Expr]
 ) -> tuple[PolicyDef, ...]:
-    """Return a table's policies with their expressions, bound against ``catalog`` and ``before``, changed and printed for ``after``."""
+    """Return a table's policies with their expressions, bound against ``catalog`` and ``before``, changed and
+    printed for ``after``.
+    """
     made: list[PolicyDef] = []
     for policy in after.policies:
         texts = [

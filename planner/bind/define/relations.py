@@ -1,4 +1,5 @@
-"""Schemas, views, DROP, TRUNCATE (tables: ``planner.bind.define.table.table``, indexes: ``index``, ALTER and RENAME: ``alter``).
+"""Schemas, views, DROP, TRUNCATE (tables: ``planner.bind.define.table.table``, indexes: ``index``, ALTER and
+RENAME: ``alter``).
 
 What does not exist yet is described (``st.CreateView``, ``st.KeySpec`` ...), what exists is named by oid.
 """
@@ -33,7 +34,9 @@ from planner.query.walk import children
 
 
 def bind_create_schema(context: BindContext, node: ast.CreateSchema) -> st.CreateSchema:
-    """CREATE SCHEMA [AUTHORIZATION role] [element ...]: what is in it is bound when it runs. Raises SqlError 0A000 for elements of other kinds."""
+    """CREATE SCHEMA [AUTHORIZATION role] [element ...]: what is in it is bound when it runs. Raises SqlError
+    0A000 for elements of other kinds.
+    """
     for element in node.elements:
         if not isinstance(element, SCHEMA_ELEMENTS):
             raise not_supported("CREATE SCHEMA with this schema element", span=element.span)
@@ -68,7 +71,9 @@ SCHEMA_ELEMENTS = (
 
 
 def placed_element(schema: str, element: ast.StatementNode) -> ast.StatementNode:
-    """Return an element of CREATE SCHEMA as a statement about the new schema. Raises SqlError 42P15 where it names another one."""
+    """Return an element of CREATE SCHEMA as a statement about the new schema. Raises SqlError 42P15 where it
+    names another one.
+    """
     if not isinstance(element, _PLACED):
         return element  # GRANT: its objects are looked up, in the new schema first
     named = element.relation.schema
@@ -138,7 +143,9 @@ def _view_collations(context: BindContext, query: QueryExpr, names: Sequence[str
 
 
 def view_options(nodes: Sequence[ast.Option]) -> dict[str, str]:
-    """Return the options of a view: check_option local or cascaded, security_barrier, security_invoker. SqlError 22023."""
+    """Return the options of a view: check_option local or cascaded, security_barrier, security_invoker.
+    SqlError 22023.
+    """
     checks = [option for option in nodes if option.name == "check_option"]
     options = dict(check_storage_options([option for option in nodes if option not in checks], "view"))
     for option in checks:
@@ -175,7 +182,9 @@ def _is_temporary(context: BindContext, oid: int) -> bool:
 
 
 def relations_named(query: QueryExpr | Expr) -> frozenset[int]:
-    """Return the oids of tables and views that a query, or the sub-selects of an expression, name themselves (not those inside other views)."""
+    """Return the oids of tables and views that a query, or the sub-selects of an expression, name themselves
+    (not those inside other views).
+    """
     found: set[int] = set()
     _add_named(found, query)
     return frozenset(found)
@@ -196,7 +205,9 @@ def _add_named(found: set[int], node: object) -> None:
 
 
 def bind_drop(context: BindContext, node: ast.Drop) -> st.Drop | st.DropType:
-    """DROP TABLE, FOREIGN TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, SCHEMA: names are resolved when it runs, one by one."""
+    """DROP TABLE, FOREIGN TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, SCHEMA: names are resolved when it
+    runs, one by one.
+    """
     words: dict[
         str, Literal["table", "foreign table", "view", "materialized view", "index", "sequence", "schema"]
     ] = {

@@ -2,8 +2,9 @@
 
     CREATE STATISTICS s (mcv) ON a, (b + 1) FROM t      columns 1, expressions ("(b + 1)",), kinds "me"
 
-The columns and expressions are bound here, since errors within them have a place in the text; what is wrong with them as statistics is told
-by ``definition`` when the statement runs, behind what PostgreSQL looks at first.
+The columns and expressions are bound here, since errors within them have a place in the text; what is wrong
+with them as statistics is told by ``definition`` when the statement runs, behind what PostgreSQL looks at
+first.
 """
 
 from __future__ import annotations
@@ -194,7 +195,9 @@ def definition(statement: st.CreateStatistics) -> StatisticsDef:
 
 
 def bind_alter(context: BindContext, node: ast.AlterStatistics) -> st.AlterStatistics | st.Skip:
-    """RENAME TO, SET SCHEMA, OWNER TO, SET STATISTICS. Raises SqlError 22023, 42704, 3F000; with IF EXISTS a notice for what is missing."""
+    """RENAME TO, SET SCHEMA, OWNER TO, SET STATISTICS. Raises SqlError 22023, 42704, 3F000; with IF EXISTS a
+    notice for what is missing.
+    """
     if node.target is not None and node.target < DEFAULT_TARGET:
         raise SqlError("22023", f"statistics target {node.target} is too low")
     try:
@@ -262,7 +265,9 @@ def columns_of(statistics: StatisticsDef, relation: RelationDef, catalog: Catalo
 def rebound_statistics(
     before: RelationDef, after: RelationDef, catalog: Catalog, change: Callable[[Expr], Expr]
 ) -> tuple[StatisticsDef, ...]:
-    """Return a table's statistics with their expressions, bound against ``catalog`` and ``before``, changed and printed for ``after``."""
+    """Return a table's statistics with their expressions, bound against ``catalog`` and ``before``, changed
+    and printed for ``after``.
+    """
     return tuple(
         replace(
             one,
@@ -277,7 +282,9 @@ def rebound_statistics(
 
 
 def retyped_statistics(table: RelationDef, attnum: int, catalog: Catalog) -> tuple[StatisticsDef, ...]:
-    """Return a table's statistics for a new type of a column: those over it have the default target again, as in PostgreSQL. Raises SqlError where an expression means nothing any more, 0A000 as ``definition``."""
+    """Return a table's statistics for a new type of a column: those over it have the default target again, as
+    in PostgreSQL. Raises SqlError where an expression means nothing any more, 0A000 as ``definition``.
+    """
     for one in table.statistics:
         parts = [_column_part(table.column(number), catalog) for number in one.attnums]
         if len(parts) + len(one.expressions) > 1:
@@ -296,7 +303,9 @@ def retyped_statistics(table: RelationDef, attnum: int, catalog: Catalog) -> tup
 
 
 def copied_statistics(source: RelationDef, table: RelationDef, catalog: Catalog) -> list[StatisticsDef]:
-    """Return what LIKE ... INCLUDING STATISTICS copies to a new table, whose columns have the names that those of ``source`` have."""
+    """Return what LIKE ... INCLUDING STATISTICS copies to a new table, whose columns have the names that
+    those of ``source`` have.
+    """
     by_name = {column.name: column.attnum for column in table.live}
     attnum_of = {column.attnum: by_name[column.name] for column in source.live}
     return [

@@ -1,4 +1,5 @@
-"""Statements about text search configurations and dictionaries: names to oids, token types to numbers, options to literals.
+"""Statements about text search configurations and dictionaries: names to oids, token types to numbers,
+options to literals.
 
     ALTER TEXT SEARCH CONFIGURATION fr ALTER MAPPING FOR word, hword WITH unaccent, french_stem
         configuration 16500    token types 2, 17    dictionaries 16490, 13157
@@ -61,7 +62,9 @@ def _qualified(option: ast.Option) -> ast.Name:
 def bind_create(
     context: BindContext, node: ast.CreateTextSearch
 ) -> st.CreateConfiguration | st.CreateDictionary:
-    """CREATE TEXT SEARCH CONFIGURATION or DICTIONARY. Raises SqlError 3F000, 42601, 42P17, 42704, 22023, F0000, 0A000."""
+    """CREATE TEXT SEARCH CONFIGURATION or DICTIONARY. Raises SqlError 3F000, 42601, 42P17, 42704, 22023,
+    F0000, 0A000.
+    """
     schema = creation_schema(context, node.name, node.what)
     if _NAMED_BY[node.what] == REGCONFIG:
         return _configuration(context, schema, node)

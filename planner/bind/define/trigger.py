@@ -35,7 +35,8 @@ from planner.types.facts import format_type
 PG_TRIGGER: Final = 2620
 SUPPRESS_REDUNDANT_UPDATES: Final = 1291
 _OWN: Final = frozenset((SUPPRESS_REDUNDANT_UPDATES, 3752, 3753))
-"""The trigger functions of PostgreSQL's own that there are, two of them keep text search vectors; the others check constraints."""
+"""The trigger functions of PostgreSQL's own that there are, two of them keep text search vectors; the others
+check constraints."""
 
 OLD, NEW = 0, 1
 """The ranges of a condition."""
@@ -194,7 +195,9 @@ def _columns(relation: RelationDef, names: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def _function(context: BindContext, name: ast.Name) -> int:
-    """Return the oid of the trigger function that a name means. Raises SqlError 42883, 42P17, 3F000; 0A000 for others of PostgreSQL's own."""
+    """Return the oid of the trigger function that a name means. Raises SqlError 42883, 42P17, 3F000; 0A000
+    for others of PostgreSQL's own.
+    """
     shown = ".".join(name)
     named = name[-2] if len(name) > 1 else ""
     context.require_schema(named)
@@ -282,7 +285,9 @@ def _bound(context: BindContext, node: ast.Expression, relation: RelationDef) ->
 
 
 def stored_condition(trigger: TriggerDef, relation: RelationDef, catalog: Catalog) -> Expr | None:
-    """Return a trigger's condition, None where it has none; Vars of ``OLD`` and ``NEW``. It is evaluated after ``runnable``."""
+    """Return a trigger's condition, None where it has none; Vars of ``OLD`` and ``NEW``. It is evaluated
+    after ``runnable``.
+    """
     if not trigger.when_sql:
         return None
     context = stored_context(catalog, trigger.when_sql)
@@ -293,7 +298,9 @@ def stored_condition(trigger: TriggerDef, relation: RelationDef, catalog: Catalo
 def rebound_triggers(
     before: RelationDef, after: RelationDef, catalog: Catalog, change: Callable[[Expr], Expr]
 ) -> tuple[TriggerDef, ...]:
-    """Return a table's triggers with their conditions, bound against ``catalog`` and ``before``, changed and printed for ``after``."""
+    """Return a table's triggers with their conditions, bound against ``catalog`` and ``before``, changed and
+    printed for ``after``.
+    """
     made: list[TriggerDef] = []
     for trigger in after.triggers:
         expr = stored_condition(trigger, before, catalog)

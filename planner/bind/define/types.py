@@ -35,7 +35,9 @@ def creation_schema_of(context: BindContext, name: ast.Name) -> str:
 
 
 def is_taken(context: BindContext, schema: str, name: str) -> bool:
-    """Tell whether a type has a name that is to be given: that is told (42710) before anything is looked up for the new one."""
+    """Tell whether a type has a name that is to be given: that is told (42710) before anything is looked up
+    for the new one.
+    """
     return context.catalog.type_oid(context.own_schema(schema), name) is not None
 
 
@@ -60,8 +62,8 @@ def find_type(context: BindContext, name: ast.Name) -> int:
 def users_type(context: BindContext, name: ast.Name, *, change: bool = True, what: str = "type") -> TypeDef:
     """Return the user's type that a name means.
 
-    Raises SqlError 42704; 42501 for a built-in type; 42809 for an array or row type, where it is to be changed, and for what
-    is no domain where ``what`` says so.
+    Raises SqlError 42704; 42501 for a built-in type; 42809 for an array or row type, where it is to be
+    changed, and for what is no domain where ``what`` says so.
     """
     if what == "domain":
         row_type = _is_row_type(context, name)

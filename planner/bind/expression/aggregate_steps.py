@@ -46,8 +46,8 @@ Visit = Callable[[Expr], Expr]
 def with_steps(context: BindContext, call: Aggregate | WindowFunc, visit: Visit) -> Any:
     """Return a call of a user's aggregate as it is run; ``visit`` puts bodies in the place of calls.
 
-    Raises SqlError 42883 where the aggregate has gone, 22P02 and its kin where its INITCOND is no value of the state's type,
-    42P13 where functions have been replaced by ones that do not fit it.
+    Raises SqlError 42883 where the aggregate has gone, 22P02 and its kin where its INITCOND is no value of
+    the state's type, 42P13 where functions have been replaced by ones that do not fit it.
     """
     own = call.own
     if own is None:

@@ -91,7 +91,9 @@ def resolve_call(
 
 
 def _type_called(context: BindContext, schema: str, name: str) -> int:
-    """Return the user's type, but no row type, that ``schema.name(x)`` may mean, 0 for none; a temporary one has to be qualified."""
+    """Return the user's type, but no row type, that ``schema.name(x)`` may mean, 0 for none; a temporary one
+    has to be qualified.
+    """
     schema = context.own_schema(schema)
     path = [schema] if schema else [s for s in context.search_path if not s.startswith("pg_temp")]
     found = next((oid for entry in path if (oid := context.catalog.type_oid(entry, name))), 0)

@@ -370,7 +370,9 @@ def select_field(scope: Scope, expr: Expr, name: str, span: Span | None) -> Expr
 
 
 def _renamed_item(scope: Scope, expr: Expr) -> tuple[int, Scope, Item] | None:
-    """Return what a whole row is of, where its columns have other names in FROM than in its type: by those they are known."""
+    """Return what a whole row is of, where its columns have other names in FROM than in its type: by those
+    they are known.
+    """
     if (
         not isinstance(expr, ComposeRow)
         or not isinstance(expr.arg, Var)

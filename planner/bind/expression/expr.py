@@ -100,7 +100,9 @@ def bind_clause(scope: Scope, node: ast.Expression, clause: str) -> Expr:
 
 
 def bind_kept(scope: Scope, node: ast.Expression, clause: str) -> Expr:
-    """As ``bind_clause`` for an expression that is kept: its collations are settled now. Raises SqlError 42P21, 42P22 as well."""
+    """As ``bind_clause`` for an expression that is kept: its collations are settled now. Raises SqlError
+    42P21, 42P22 as well.
+    """
     expr = bind_clause(scope, node, clause)
     if COLLATIONS in scope.context.flags:
         expr_collation(expr, scope.ranges, scope.context.catalog)

@@ -4,7 +4,8 @@
     aggregates  belong to the query whose columns their arguments read (maybe an outer one)
     windows     OVER (...) enters a definition into ``Scope.windows``; equal ones are shared
 
-What a name means where users have functions, too: ``planner.bind.expression.calls``. Argument notation is positional, named, mixed or VARIADIC.
+What a name means where users have functions, too: ``planner.bind.expression.calls``. Argument notation is
+positional, named, mixed or VARIADIC.
 """
 
 from __future__ import annotations
@@ -587,7 +588,9 @@ def _window_call(
 
 
 def _grouping(scope: Scope, node: ast.Grouping) -> Expr:
-    """Bind GROUPING(...): its arguments are matched later with the grouping expressions of the innermost query whose columns they read."""
+    """Bind GROUPING(...): its arguments are matched later with the grouping expressions of the innermost
+    query whose columns they read.
+    """
     if len(node.args) > 31:
         raise SqlError("54023", "GROUPING must have fewer than 32 arguments", span=node.span)
     args = tuple([bind_expr(scope, arg) for arg in node.args])

@@ -128,7 +128,9 @@ def jsonb_keys(scope: Scope, steps: Sequence[ast.SubscriptStep]) -> list[Expr]:
 
 
 def _jsonb_subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], span: Span | None) -> Expr:
-    """``j['a'][1]`` reads as ``j -> 'a' #> ARRAY['1']``: what looks like a number finds elements of arrays and keys of objects."""
+    """``j['a'][1]`` reads as ``j -> 'a' #> ARRAY['1']``: what looks like a number finds elements of arrays
+    and keys of objects.
+    """
     env = scope.context.env
     keys = jsonb_keys(scope, steps)
     for count, index in enumerate(keys, 1):
@@ -145,7 +147,9 @@ def _jsonb_subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep
 
 
 def _as_written(expr: Expr, keys: Sequence[Expr]) -> Expr:
-    """Return an operator that definitions show as subscripts; not with keys that are more than plain expressions: they stay in one place."""
+    """Return an operator that definitions show as subscripts; not with keys that are more than plain
+    expressions: they stay in one place.
+    """
     if isinstance(expr, OpExpr) and not any(isinstance(item, _WHOLE) for key in keys for item in walk(key)):
         return replace(expr, keys=tuple(keys))
     return expr

@@ -3,9 +3,9 @@
     FOR r IN SELECT f(a) FROM t WHERE g(a) LOOP       f and g are called for ten rows, then the body runs ten times, and so on
     SELECT 1 / a INTO n FROM t                        for no row behind the first
 
-What a row needs is computed when it is asked for, so that nobody sees it called, or failing, for rows that are not. What sorts, groups or
-tells rows apart has all of them before the first is there, as everywhere. A query that computes nothing that could be noticed stays
-as it is.
+What a row needs is computed when it is asked for, so that nobody sees it called, or failing, for rows that
+are not. What sorts, groups or tells rows apart has all of them before the first is there, as everywhere. A
+query that computes nothing that could be noticed stays as it is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ _COMPARES: Final = re.compile(
 
 
 def as_fetched(query: QueryExpr) -> QueryExpr:
-    """Return the query of a cursor of SQL: as many rows are computed as are fetched; one by one where a function may do something."""
+    """Return the query of a cursor of SQL: as many rows are computed as are fetched; one by one where a
+    function may do something.
+    """
     return _told(query, "asked" if may_do_something(query) else "fetched")
 
 

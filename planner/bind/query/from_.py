@@ -246,7 +246,9 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
 
 
 def _called(context: BindContext, node: ast.TableRef, name: str) -> tuple[str, Numbered | None]:
-    """Return what a query calls a relation, or item of WITH, ``name``, and what a stored text means by that, None for what it says."""
+    """Return what a query calls a relation, or item of WITH, ``name``, and what a stored text means by that,
+    None for what it says.
+    """
     alias = node.alias.name if node.alias is not None else node.name
     found = numbered(alias) if node.alias is not None and context.env.settings is STORED_TEXT else None
     return alias, found if found is None or found.aliased else found._replace(name=name)
@@ -478,7 +480,9 @@ def _using(
     right_items: Sequence[Item],
     written: JoinWritten,
 ) -> tuple[Expr | None, Item, JoinWritten]:
-    """Bind USING and NATURAL: the condition, the join's columns with the merged ones first, and what is printed of it."""
+    """Bind USING and NATURAL: the condition, the join's columns with the merged ones first, and what is
+    printed of it.
+    """
     lefts = _visible_columns(scope, left_items)
     rights = _visible_columns(scope, right_items)
     env = scope.context.env
@@ -551,7 +555,9 @@ def _merged(scope: Scope, kind: JoinKind, left: Expr, right: Expr) -> Expr:
 
 
 def column_origins(scope: Scope, exprs: Sequence[Expr]) -> tuple[Origin, ...]:
-    """Return where each expression's value comes from, for RowDescription: a relation and SQL's number of its column."""
+    """Return where each expression's value comes from, for RowDescription: a relation and SQL's number of its
+    column.
+    """
     find = scope.context.catalog.relation_by_oid
     found: list[Origin] = []
     for expr in paced(exprs):

@@ -2,8 +2,8 @@
 
     unnest(a, b) WITH ORDINALITY      FunctionRange(functions=(unnest(a), unnest(b)), widths=(1, 1))    columns a, b, ordinality
 
-What a function's columns are is, in this order: its OUT parameters, the attributes of the composite type that it returns, the column definition
-list for ``record``, or one column named as the function.
+What a function's columns are is, in this order: its OUT parameters, the attributes of the composite type that
+it returns, the column definition list for ``record``, or one column named as the function.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from planner.types.domains import base_oid, is_domain
 
 
 def bind_function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
-    """Make a range of a function, or of ROWS FROM several; returns its number and what it makes visible. Raises 42601, 42P10."""
+    """Make a range of a function, or of ROWS FROM several; returns its number and what it makes visible.
+    Raises 42601, 42P10.
+    """
     before = scope.lateral_active, scope.clause
     scope.lateral_active, scope.clause = True, "FROM FUNCTION"
     try:

@@ -49,7 +49,8 @@ class GroupCheck:
             if isinstance(expr, Var) and expr.level == 0 and index in common
         }
         self._keys = keys
-        # a whole row is grouped by as a value of its type, and used in other forms, too; these are carried, so no set may lack it
+        # a whole row is grouped by as a value of its type, and used in other forms, too; these are carried,
+        # so no set may lack it
         rows = [
             expr.arg if isinstance(expr, ComposeRow) and index in common else expr
             for index, expr in enumerate(self.group)

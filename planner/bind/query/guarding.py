@@ -1,6 +1,8 @@
-"""Guards: conditions that a row of a table has to meet before anything else of a statement looks at it (``RelationRange.guard``).
+"""Guards: conditions that a row of a table has to meet before anything else of a statement looks at it
+(``RelationRange.guard``).
 
-Policies make them (``planner.bind.query.row_security``), and security_barrier views through which rows are changed (``planner.bind.change.updatable``):
+Policies make them (``planner.bind.query.row_security``), and security_barrier views through which rows are
+changed (``planner.bind.change.updatable``):
 
     CREATE VIEW v WITH (security_barrier) AS SELECT * FROM t WHERE owner = CURRENT_USER
     DELETE FROM v WHERE f(x)        range 0: t, guard: SELECT FROM t WHERE owner = CURRENT_USER

@@ -2,8 +2,8 @@
 
     CREATE TABLE t (a int CHECK (a + a + … > 0))     bound once here, and again, deeper in the stack, wherever it is used, shown or dumped
 
-A definition at the very edge of what can be bound could be made and then neither used nor printed, and pg_dump of its whole database would fail. So a
-definition is refused beyond a bound that leaves room for that.
+A definition at the very edge of what can be bound could be made and then neither used nor printed, and
+pg_dump of its whole database would fail. So a definition is refused beyond a bound that leaves room for that.
 """
 
 from __future__ import annotations

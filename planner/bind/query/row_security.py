@@ -3,17 +3,20 @@
     SELECT v FROM t WHERE f(v)         range 0: t, guard: SELECT FROM t WHERE owner = CURRENT_USER
     UPDATE t SET v = 1 WHERE f(v)      likewise, and row_checks: what the new rows have to keep to
 
-A *guard* (``RelationRange.guard``) is a condition that a row has to meet before anything else of the statement may look at it: executors
-test it where they read the table. It stands as a query of its own, so that walks over a tree take its columns for what they are, those of
-another level. A *row check* is what a row to be stored, or to be changed by ON CONFLICT and MERGE, has to meet; else 42501.
+A *guard* (``RelationRange.guard``) is a condition that a row has to meet before anything else of the
+statement may look at it: executors test it where they read the table. It stands as a query of its own, so
+that walks over a tree take its columns for what they are, those of another level. A *row check* is what a row
+to be stored, or to be changed by ON CONFLICT and MERGE, has to meet; else 42501.
 
 Whose policies count: of a statement's own ranges the current user's, of those within a view its owner's, of
-those in the body of a function that takes the place of its call, and within a security_invoker view, the current user's. Superusers and roles with BYPASSRLS are exempt, and a
-table's owner unless it is FORCEd. Which policies make which part is PostgreSQL's (``get_row_security_policies``). Referential actions and
-checks, triggers on the way and TRUNCATE see all rows.
+those in the body of a function that takes the place of its call, and within a security_invoker view, the
+current user's. Superusers and roles with BYPASSRLS are exempt, and a table's owner unless it is FORCEd. Which
+policies make which part is PostgreSQL's (``get_row_security_policies``). Referential actions and checks,
+triggers on the way and TRUNCATE see all rows.
 
-It is done after bodies of functions have taken the place of calls, for every plan anew; a plan that it has looked at a table with row
-security for is thrown away with the next change of the catalog (``BoundStatement.row_security``), for roles count too.
+It is done after bodies of functions have taken the place of calls, for every plan anew; a plan that it has
+looked at a table with row security for is thrown away with the next change of the catalog
+(``BoundStatement.row_security``), for roles count too.
 """
 
 from __future__ import annotations
@@ -64,8 +67,8 @@ _BOOL: Final = SqlType(BOOL)
 def secured(context: BindContext, statement: Any) -> Any:
     """Return a statement, or a query, as the policies of what it reads and writes let it run.
 
-    Raises SqlError 42501 where ``row_security`` is off and policies would count, 42P17 for policies that need themselves, 0A000 for COPY
-    FROM and SUBSCRIBE of such tables.
+    Raises SqlError 42501 where ``row_security`` is off and policies would count, 42P17 for policies that need
+    themselves, 0A000 for COPY FROM and SUBSCRIBE of such tables.
     """
     if context.defines:
         return statement
@@ -93,8 +96,8 @@ def _is_secured(context: BindContext, oid: int) -> bool:
 def secured_table(node: object, catalog: Catalog, security: RowSecurity) -> RelationDef | None:
     """Return a table that a SUBSCRIBE reads and whose policies count, None where there is none.
 
-    They count for whoever reads it, the owner of the view that it stands in or the user; and, where such an owner is exempt, for the user
-    all the same.
+    They count for whoever reads it, the owner of the view that it stands in or the user; and, where such an
+    owner is exempt, for the user all the same.
     """
     stack: list[tuple[Any, RoleDef]] = [(node, security.role)]
     while stack:
@@ -132,7 +135,9 @@ class _Policies:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A table that is changed, and the role whose policies count for it: that of ``view``, through which it is changed (0: through none)."""
+    """A table that is changed, and the role whose policies count for it: that of ``view``, through which it
+    is changed (0: through none).
+    """
 
     relation: RelationDef
     role: RoleDef
@@ -294,7 +299,9 @@ class _Securing:
         return expr
 
     def _visited(self, relation: RelationDef, role: RoleDef, exprs: Iterable[Expr]) -> list[Expr]:
-        """Return expressions of policies with calls inlined, and what they read guarded in its turn. Raises SqlError 42P17."""
+        """Return expressions of policies with calls inlined, and what they read guarded in its turn. Raises
+        SqlError 42P17.
+        """
         made: list[Expr] = [inline_calls(self.context, expr) for expr in exprs]
         if not any(isinstance(node, SubLink) for expr in made for node in walk(expr)):
             return made
@@ -412,7 +419,9 @@ class _Securing:
 
 
 class _Checks:
-    """Gathers the row checks of a statement: of each kind one for all permissive policies, and one for each restrictive one."""
+    """Gathers the row checks of a statement: of each kind one for all permissive policies, and one for each
+    restrictive one.
+    """
 
     def __init__(self, securing: _Securing, target: _Target) -> None:
         self._securing = securing

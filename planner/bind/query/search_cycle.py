@@ -1,4 +1,5 @@
-"""SEARCH and CYCLE of a recursive WITH item (manual 7.8.2.1, 7.8.2.2): columns that order its rows, and that tell of a circle.
+"""SEARCH and CYCLE of a recursive WITH item (manual 7.8.2.1, 7.8.2.2): columns that order its rows, and that
+tell of a circle.
 
     WITH RECURSIVE t(a, b) AS (L UNION R) SEARCH DEPTH FIRST BY a SET s CYCLE a SET m USING p
 
@@ -6,8 +7,9 @@
     R becomes   SELECT a, b, s || ROW(a), CASE WHEN ROW(a) = ANY (p) THEN true ELSE false END, p || ROW(a)
                 FROM (R, which hands s, m and p of its row of t on) WHERE NOT m
 
-SEARCH BREADTH FIRST has ROW(0, a) and ROW(its first field + 1, a) instead of the arrays. Both terms are bound as they are written; R may
-name the columns that are added (of its row of t), but ``*`` does not stand for them.
+SEARCH BREADTH FIRST has ROW(0, a) and ROW(its first field + 1, a) instead of the arrays. Both terms are bound
+as they are written; R may name the columns that are added (of its row of t), but ``*`` does not stand for
+them.
 """
 
 from __future__ import annotations
@@ -113,7 +115,9 @@ def check_form(node: ast.SetOp) -> None:
 def added_columns(
     scope: Scope, item: ast.Cte, left: QueryExpr, columns: Sequence[OutputColumn]
 ) -> tuple[OutputColumn, ...]:
-    """Return the columns that SEARCH and CYCLE add, as the right side may name them. Raises as ``with_search_and_cycle``."""
+    """Return the columns that SEARCH and CYCLE add, as the right side may name them. Raises as
+    ``with_search_and_cycle``.
+    """
     marks = None if item.cycle is None else _marks(scope, item.cycle)
     first = _first(item, _term(scope, left, columns), marks)
     return tuple(OutputColumn(name=target.name, type=target.expr.type) for target in first)
@@ -122,8 +126,8 @@ def added_columns(
 def with_search_and_cycle(scope: Scope, item: ast.Cte, made: SetOp, columns: Sequence[OutputColumn]) -> SetOp:
     """Return the bound UNION of a recursive item, in ``scope``, with the columns that its SEARCH and CYCLE add.
 
-    Raises SqlError 0A000 where the right side refers to the item further in; 42804, 42883 for marks that have no type in common,
-    or one without equality.
+    Raises SqlError 0A000 where the right side refers to the item further in; 42804, 42883 for marks that have
+    no type in common, or one without equality.
     """
     marks = None if item.cycle is None else _marks(scope, item.cycle)
     left = _term(scope, made.left, columns)

@@ -107,7 +107,9 @@ def bind_view(context: BindContext, relation: RelationDef) -> QueryExpr:
 
 
 def _bind_borrowed(context: BindContext, relation: BorrowedView) -> QueryExpr:
-    """Bind today's definition of a view over what was there. Raises 42501 where it does not fit that, or would read something else."""
+    """Bind today's definition of a view over what was there. Raises 42501 where it does not fit that, or
+    would read something else.
+    """
     refused = SqlError(
         "42501",
         f"permission denied for view {relation.name}",
@@ -339,7 +341,9 @@ def _values(scope: Scope, node: ast.Values, *, resolve_unknowns: bool) -> QueryE
 
 
 def _of_values(item: ast.SortItem) -> ast.SortItem:
-    """Return an item of ORDER BY of VALUES with the bare name of a column, which may be given with the name that VALUES have."""
+    """Return an item of ORDER BY of VALUES with the bare name of a column, which may be given with the name
+    that VALUES have.
+    """
     expr = item.expr
     if (
         not isinstance(expr, ast.ColumnRef)

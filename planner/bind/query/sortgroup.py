@@ -227,7 +227,9 @@ def _distinct_mismatch(span: Span | None) -> SqlError:
 
 
 def _check_grouped_target(expr: Expr) -> None:
-    """Refuse a target as grouping key that has aggregates (42803) or window functions (42P20): a select list admits them."""
+    """Refuse a target as grouping key that has aggregates (42803) or window functions (42P20): a select list
+    admits them.
+    """
     spans = [span for level, span in free_levels(expr)[1] if level == 0]
     if spans:
         first = min((span for span in spans if span is not None), default=None)
@@ -267,7 +269,8 @@ class Grouping:
         return known
 
     def tell_apart(self) -> None:
-        """Have targets that are equal and grouped by one by one differ, since grouping sets may have one of them and not the other.
+        """Have targets that are equal and grouped by one by one differ, since grouping sets may have one of
+        them and not the other.
 
         The first keeps its expression, which is what others that are equal to it mean.
         """
@@ -320,7 +323,9 @@ def _sets(item: GroupingItem) -> list[tuple[int, ...]]:
 
 
 def _shown(written: Sequence[GroupingItem]) -> tuple[GroupingItem, ...]:
-    """Return the items as PostgreSQL keeps them: of plain columns each once and by itself, no empty set beside others."""
+    """Return the items as PostgreSQL keeps them: of plain columns each once and by itself, no empty set
+    beside others.
+    """
     found: list[GroupingItem] = []
     seen: set[int] = set()
     for item in written:
@@ -340,7 +345,9 @@ def _flat(parts: Sequence[Sequence[int]]) -> tuple[int, ...]:
 def bind_group(
     scope: Scope, targets: list[Target], node: ast.Select
 ) -> tuple[tuple[Expr, ...], tuple[tuple[int, ...], ...] | None, tuple[GroupingItem, ...]]:
-    """Bind GROUP BY: the distinct grouping expressions, the grouping sets (None for a plain list), and what these were written as."""
+    """Bind GROUP BY: the distinct grouping expressions, the grouping sets (None for a plain list), and what
+    these were written as.
+    """
     grouping = Grouping(scope, targets)
     if not any(isinstance(item, ast.GroupingSet) for item in node.group):
         for item in node.group:

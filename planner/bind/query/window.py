@@ -38,8 +38,8 @@ class PendingWindow:
 def use_window(scope: Scope, over: ast.WindowDef) -> int:
     """Return the index in ``Scope.windows`` for an OVER clause. Raises 42704 for an unknown name.
 
-    Equal definitions share one entry, with one of the WINDOW clause, too; definitions are bound by ``bind_windows`` after the select list,
-    as PostgreSQL does.
+    Equal definitions share one entry, with one of the WINDOW clause, too; definitions are bound by
+    ``bind_windows`` after the select list, as PostgreSQL does.
     """
     if over.name:
         index = scope.window_names.get(over.name)

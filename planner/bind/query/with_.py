@@ -31,8 +31,8 @@ QUERIES = (ast.Select, ast.SetOp, ast.Values)
 def bind_with(scope: Scope, clause: ast.With | None) -> None:
     """Bind a WITH clause into ``scope`` (``ctes`` and ``bound_ctes``).
 
-    Raises SqlError 42712, 42P10, 42P19, 42804, 0A000 (mutual recursion; items that change data, which the statement as a
-    whole alone may have: ``planner.bind.change.with_items``).
+    Raises SqlError 42712, 42P10, 42P19, 42804, 0A000 (mutual recursion; items that change data, which the
+    statement as a whole alone may have: ``planner.bind.change.with_items``).
     """
     if clause is None:
         return

@@ -39,7 +39,9 @@ def call_fact(function: FunctionDef) -> ProcFact:
 
 
 def bind_call(context: BindContext, node: ast.Call) -> st.Call:
-    """CALL. Raises SqlError 42883, 42725, 42809 (a function), 3F000, 0A000 (a sub-select), and what its arguments raise."""
+    """CALL. Raises SqlError 42883, 42725, 42809 (a function), 3F000, 0A000 (a sub-select), and what its
+    arguments raise.
+    """
     written = node.call
     schema = written.name[-2] if len(written.name) > 1 else ""
     scope = Scope(context=context)

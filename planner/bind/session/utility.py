@@ -367,7 +367,9 @@ _MAINTENANCE_OPTIONS = {
 
 
 def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintenance:
-    """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER; options are checked, only FULL, ANALYZE and VERBOSE are passed on."""
+    """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER; options are checked, only FULL, ANALYZE and VERBOSE are
+    passed on.
+    """
     options = check_words(node.options, node.what.upper(), _MAINTENANCE_OPTIONS[node.what])
     for name, option in options.items():
         if name == "parallel":
@@ -463,7 +465,9 @@ def _check_vacuum(options: Mapping[str, ast.Option], *, columns: bool) -> None:
 
 
 def _alone(node: ast.Maintenance, options: Mapping[str, ast.Option]) -> str:
-    """Return how PostgreSQL names a statement that it runs in transactions of its own, one after the other; "" for others."""
+    """Return how PostgreSQL names a statement that it runs in transactions of its own, one after the other;
+    "" for others.
+    """
     if node.what == "vacuum" or (node.what == "cluster" and not node.relations):
         return node.what.upper()
     if node.what != "reindex":
@@ -499,7 +503,9 @@ def _check_kind(node: ast.Maintenance, relation: RelationDef) -> None:
 
 
 def _clustered_by(relation: RelationDef, name: str) -> int:
-    """Return the index that CLUSTER goes by: the one that is named, or was marked before. Raises SqlError 42704, 0A000."""
+    """Return the index that CLUSTER goes by: the one that is named, or was marked before. Raises SqlError
+    42704, 0A000.
+    """
     found = next((i.oid for i in relation.every_index if (i.name == name if name else i.clustered)), None)
     if found is None and name:
         raise SqlError("42704", f'index "{name}" for table "{relation.name}" does not exist')
@@ -519,7 +525,9 @@ _PG_LARGEOBJECT: Final = 2613
 
 
 def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment | st.Skip:
-    """COMMENT ON TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, COLUMN, CONSTRAINT, SCHEMA, ROLE, DATABASE, LARGE OBJECT; others 0A000."""
+    """COMMENT ON TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, COLUMN, CONSTRAINT, SCHEMA, ROLE, DATABASE,
+    LARGE OBJECT; others 0A000.
+    """
     if node.what in CALLED:
         relation = _named_relation(context, node.name, node.span)
         if relation.kind not in CALLED[node.what]:
@@ -656,7 +664,9 @@ def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
 def _read_by(
     context: BindContext, view: RelationDef, beneath: dict[tuple[int, int], None]
 ) -> list[RelationDef]:
-    """Note in ``beneath`` the tables and views that a view reads, at all levels, each with who is asked about it; return them."""
+    """Note in ``beneath`` the tables and views that a view reads, at all levels, each with who is asked about
+    it; return them.
+    """
     found: list[RelationDef] = []
     asked = 0 if invokes(view) else view.owner
     for oid in view.depends_on:

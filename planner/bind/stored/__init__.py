@@ -263,9 +263,11 @@ _NUMBERS = frozenset((INT2, INT4, INT8, NUMERIC))
 
 
 def with_oids(context: BindContext, node: object) -> Any:
-    """Return a tree in which ``'name'::regclass``, or another type of names, is what it names now, whatever that is called later.
+    """Return a tree in which ``'name'::regclass``, or another type of names, is what it names now, whatever
+    that is called later.
 
-    Raises SqlError 42P01, 42704 and so on where there is none of that name, 0A000 for a role, on which nothing can be kept to depend.
+    Raises SqlError 42P01, 42704 and so on where there is none of that name, 0A000 for a role, on which
+    nothing can be kept to depend.
     """
     node = replace_children(node, lambda child: with_oids(context, child))
     if isinstance(node, FuncExpr) and node.proc == _REGCLASS_OF_TEXT and node.cast == "implicit":
@@ -297,8 +299,9 @@ def stored_default(
 ) -> Expr:
     """Return the expression of a stored default, of its column's type, as it is evaluated.
 
-    It is a pure function of the text unless that makes rows or calls users' functions, which are looked up in ``catalog``; their oids are
-    added to ``functions``. ``calls``: it may hold calls that only a query can make (``planner.bind.stored.runnable.must_be_called``), else they are 0A000.
+    It is a pure function of the text unless that makes rows or calls users' functions, which are looked up in
+    ``catalog``; their oids are added to ``functions``. ``calls``: it may hold calls that only a query can
+    make (``planner.bind.stored.runnable.must_be_called``), else they are 0A000.
     """
     if catalog is None or not (calls_functions(sql) or _ROWS.search(sql)):
         return _pure_default(sql, type_)
@@ -310,7 +313,9 @@ def stored_default(
 
 
 def calls_functions(sql: str) -> bool:
-    """Tell whether a stored text may call users' functions, which it names by oid (``planner.deparse.expr.stored_function``)."""
+    """Tell whether a stored text may call users' functions, which it names by oid
+    (``planner.deparse.expr.stored_function``).
+    """
     return _CALL.search(sql) is not None
 
 
@@ -350,7 +355,9 @@ def column_default(
 
 
 def _of_identity(node: object) -> Any:
-    """Return the default of an identity column: whoever may store the row may draw its value (``SequenceSystem.next``)."""
+    """Return the default of an identity column: whoever may store the row may draw its value
+    (``SequenceSystem.next``).
+    """
     if isinstance(node, Const) and node.type.oid == REGCLASS and isinstance(node.value, int):
         return replace(node, value=-node.value)
     return replace_children(node, _of_identity)
@@ -366,7 +373,9 @@ def without_spans(node: Any) -> Any:
 
 
 def bind_check_expr(context: BindContext, node: ast.Expression, relation: RelationDef) -> Expr:
-    """Bind a CHECK over ``relation``'s columns; 0A000 for sub-queries and what ``runnable`` refuses, 42804 unless boolean."""
+    """Bind a CHECK over ``relation``'s columns; 0A000 for sub-queries and what ``runnable`` refuses, 42804
+    unless boolean.
+    """
     from planner.bind.stored.runnable import check_runnable  # which puts stored bodies in
 
     scope = table_scope(context, relation)
@@ -398,7 +407,9 @@ def bind_check(
 def bind_key_expr(
     sql: str, relation: RelationDef, catalog: Catalog, functions: set[int] | None = None
 ) -> Expr:
-    """Return a stored expression of a partition key, as it is evaluated; the oids of what it calls are added to ``functions``."""
+    """Return a stored expression of a partition key, as it is evaluated; the oids of what it calls are added
+    to ``functions``.
+    """
     from planner.bind.stored.runnable import runnable  # which puts stored bodies in
 
     context = stored_context(catalog, sql)
@@ -445,7 +456,8 @@ def rebase_readable_view(view: RelationDef, before: Catalog, after: Catalog) -> 
 def stored_query(context: BindContext, query: QueryExpr, names: Sequence[str]) -> str:
     """Return the text that a query is stored as, its columns called ``names``.
 
-    Raises SqlError 0A000 where the text does not mean the query: better now than whenever it is read. The trees that are made for that are freed in slices.
+    Raises SqlError 0A000 where the text does not mean the query: better now than whenever it is read. The
+    trees that are made for that are freed in slices.
     """
     trees: list[QueryExpr] = [with_oids(context, query)]
     try:
@@ -469,7 +481,8 @@ def stored_query(context: BindContext, query: QueryExpr, names: Sequence[str]) -
         release_all(trees)
 
 
-# What ranges, columns and fields are called, printed with names of their own where two have one, and what is noted of them.
+# What ranges, columns and fields are called, printed with names of their own where two have one, and what is
+# noted of them.
 _CALLED: Final = frozenset(("alias", "name", "names", "used"))
 
 

@@ -5,8 +5,9 @@
     UPDATE ...; SELECT ...                     several statements                              the last one gives the result
     TRUNCATE log; SELECT ...                   a definition, or any other that is no query     bind_utility, when its turn comes
 
-Both convert what the last statement returns to what the function is declared to return. A function that has SECURITY DEFINER or
-SET runs under other rights or settings than the statement around it, so it is called in any case.
+Both convert what the last statement returns to what the function is declared to return. A function that has
+SECURITY DEFINER or SET runs under other rights or settings than the statement around it, so it is called in
+any case.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def is_called(function: FunctionDef) -> bool:
 def bind_body(
     context: BindContext, function: FunctionDef, types: Sequence[int], columns: Wanted
 ) -> QueryExpr | None:
-    """Bind a function's body for inputs of ``types`` if it is one query that can take the place of a call, else return None.
+    """Bind a function's body for inputs of ``types`` if it is one query that can take the place of a call,
+    else return None.
 
     Raises SqlError 42P13 where it does not fit ``columns``, and what binding it raises.
     """
@@ -105,13 +107,15 @@ def bind_called(
     *,
     defining: bool = False,
 ) -> tuple[st.BoundStatement | Parsed, ...]:
-    """Bind the queries and changes of a body that a call runs, in order; ``$n`` are its inputs. Others are returned as they are written.
+    """Bind the queries and changes of a body that a call runs, in order; ``$n`` are its inputs. Others are
+    returned as they are written.
 
-    What they are bound against is noted in ``context``, and in its flags ``volatile`` (they call volatile functions) and
-    ``changes`` (they write, or are no queries).
+    What they are bound against is noted in ``context``, and in its flags ``volatile`` (they call volatile
+    functions) and ``changes`` (they write, or are no queries).
 
-    Raises SqlError 42P13 where the last one does not fit ``columns``; 0A000 for statements that cannot be in a function, and (unless
-    ``defining``) for those that write in one that is not VOLATILE; what binding raises.
+    Raises SqlError 42P13 where the last one does not fit ``columns``; 0A000 for statements that cannot be in
+    a function, and (unless ``defining``) for those that write in one that is not VOLATILE; what binding
+    raises.
     """
     inner = context.for_function(function, types)
     inner = replace(
@@ -158,13 +162,17 @@ def bind_called(
 def bind_utility(
     context: BindContext, function: FunctionDef, types: Sequence[int], parsed: Parsed
 ) -> st.BoundStatement:
-    """Bind a statement of a body that is no query, as the statements before it have left the catalog. Raises what binding raises."""
+    """Bind a statement of a body that is no query, as the statements before it have left the catalog. Raises
+    what binding raises.
+    """
     inner = replace(context.for_function(function, types), text=parsed.text)
     return ENVELOPE.call(parsed.statement, parsed.text, inner, STATEMENT.call(inner, parsed.statement))
 
 
 def check_body(function: FunctionDef) -> None:
-    """Check what can be known of the body of a polymorphic function before it is called. Raises SqlError 42601, 0A000."""
+    """Check what can be known of the body of a polymorphic function before it is called. Raises SqlError
+    42601, 0A000.
+    """
     body = parse(function.source)
     for parsed in paced(body):
         _check_statement(parsed, defining=True)
@@ -248,7 +256,9 @@ def _fitted(context: BindContext, function: FunctionDef, query: QueryExpr, colum
 
 
 def _spread(query: QueryExpr, columns: Sequence[OutputColumn] | SqlType) -> QueryExpr:
-    """Return ``SELECT ROW(a, b)``, whose fields are of the types of several OUT parameters, as ``SELECT a, b``; else what is given."""
+    """Return ``SELECT ROW(a, b)``, whose fields are of the types of several OUT parameters, as ``SELECT a,
+    b``; else what is given.
+    """
     if isinstance(columns, SqlType) or len(query.columns) != 1 or len(columns) == 1:
         return query
     if not isinstance(query, Select) or query.distinct or query.order:

@@ -52,7 +52,9 @@ def bound_check(context: BindContext, node: ast.Expression, base: SqlType) -> Ex
 def stored_check(
     catalog: Catalog, made: TypeDef, sql: str, functions: set[int] | None = None, *, plain: bool = True
 ) -> Expr:
-    """Return the expression of a domain's CHECK; VALUE is a Var of range 0. ``plain``: for an executor; ``functions`` as in ``runnable``."""
+    """Return the expression of a domain's CHECK; VALUE is a Var of range 0. ``plain``: for an executor;
+    ``functions`` as in ``runnable``.
+    """
     context = stored_context(catalog, sql)
     expr: Expr = without_spans(bound_check(context, parse_expression(sql), made.base_type))
     return fold(without_domains(runnable(expr, catalog, functions))) if plain else expr
@@ -74,7 +76,9 @@ def demanded_calls(catalog: Catalog, oid: int) -> set[int]:
 
 
 def demand(catalog: Catalog, oid: int) -> Demand | None:
-    """Return what a domain, or an array of domains, demands of a value; None for nothing. Raises as the checks' binding."""
+    """Return what a domain, or an array of domains, demands of a value; None for nothing. Raises as the
+    checks' binding.
+    """
     if not names_domain(oid):
         return None
     if not is_domain(oid):
@@ -145,7 +149,8 @@ def _shown(oid: int, session: EvalSession | None) -> str:
 def check_function(catalog: Catalog, made: TypeDef, sql: str) -> Callable[[Any, EvalSession | None], bool]:
     """Return the function that says whether a value keeps one CHECK: it does unless that is false.
 
-    It raises SqlError 42501 where the session's user may not call what the CHECK calls; without a session that has been asked before.
+    It raises SqlError 42501 where the session's user may not call what the CHECK calls; without a session
+    that has been asked before.
     """
     called: set[int] = set()
     function = compile_expr(stored_check(catalog, made, sql, called), Layout(columns={(0, DOMAIN_VALUE): 0}))

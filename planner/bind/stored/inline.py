@@ -6,12 +6,14 @@
     FROM since(o.n) s    body SELECT ... WHERE at > $1            ->  LATERAL (SELECT ... WHERE at > o.n) s
     SELECT since(5)      a set in the select list                 ->  SELECT s FROM LATERAL (...) s
 
-A body is bound with ``$n`` for its inputs, which are then replaced by the arguments; an argument that must be evaluated once
-(it is volatile, or long and used often) becomes a column of a range of one row beside the body. STRICT is a CASE around an
-expression, a condition of a set. A function that returns one value gives that of its first row (LIMIT 1).
+A body is bound with ``$n`` for its inputs, which are then replaced by the arguments; an argument that must be
+evaluated once (it is volatile, or long and used often) becomes a column of a range of one row beside the
+body. STRICT is a CASE around an expression, a condition of a set. A function that returns one value gives
+that of its first row (LIMIT 1).
 
-A call stays where its body cannot take its place (``planner.bind.stored.bodies``), where it would call itself without end, and where it
-would be evaluated once although it is volatile and stands beside rows. The row executor then runs it (``engine.programs.routines``).
+A call stays where its body cannot take its place (``planner.bind.stored.bodies``), where it would call itself
+without end, and where it would be evaluated once although it is volatile and stands beside rows. The row
+executor then runs it (``engine.programs.routines``).
 
 What is kept as text (views) keeps the call: this is done to what is about to run, once more for every plan.
 """
@@ -87,7 +89,8 @@ _LONG: Final = 12  # nodes: a longer argument that is used more than once is eva
 def inline_calls(context: BindContext, node: object) -> Any:
     """Return a query or statement with the bodies of users' functions in the place of their calls.
 
-    Raises SqlError 0A000 (what cannot be inlined), 54001 (calls without end), 42P13 (a body that no longer fits its function).
+    Raises SqlError 0A000 (what cannot be inlined), 54001 (calls without end), 42P13 (a body that no longer
+    fits its function).
     """
     return Inliner(context, changing=isinstance(node, Insert | Update | Delete | Merge)).visit(node)
 
@@ -99,7 +102,9 @@ class Inliner:
     """Puts the bodies of users' functions in the place of their calls, in what is about to run."""
 
     def __init__(self, context: BindContext, changing: bool = False) -> None:
-        """``context`` is told which functions are called; ``changing``: the statement changes tables, which volatile functions see."""
+        """``context`` is told which functions are called; ``changing``: the statement changes tables, which
+        volatile functions see.
+        """
         self.changing = changing
         self.context = context
         self.open: list[int] = []  # the functions whose bodies are being visited
@@ -133,7 +138,9 @@ class Inliner:
         return node
 
     def _step(self, call: Expr) -> Expr:
-        """Return the call of an aggregate's function as it is made for each row: an expression of its inputs, or a call that stays."""
+        """Return the call of an aggregate's function as it is made for each row: an expression of its inputs,
+        or a call that stays.
+        """
         before, self.once = self.once, False
         try:
             made: Expr = self.visit(call)
@@ -150,7 +157,9 @@ class Inliner:
         return replace_children(node, self._kept_step)
 
     def _body(self, call: SqlCall) -> tuple[FunctionDef, QueryExpr | None]:
-        """Return the body of a call, calls in it replaced by their bodies, ``$n`` for its inputs; None if the call stays."""
+        """Return the body of a call, calls in it replaced by their bodies, ``$n`` for its inputs; None if the
+        call stays.
+        """
         function = self._function(call)
         self.count += 1
         if self.count > MAX_INLINED:
@@ -441,7 +450,9 @@ def _reads_tables(query: QueryExpr) -> bool:
 
 
 def _with_columns(node: object, call: SqlCall, whole: Expr, column: Callable[[int], Expr]) -> Any:
-    """Return a node with ``whole`` in place of a call, and ``column`` of its field's number in place of a field; sub-selects stay."""
+    """Return a node with ``whole`` in place of a call, and ``column`` of its field's number in place of a
+    field; sub-selects stay.
+    """
     if isinstance(node, FieldSelect) and node.arg == call:
         return column(node.index)
     if node == call:

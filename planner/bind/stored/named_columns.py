@@ -1,4 +1,5 @@
-"""Which column of a table or view a column of a range names, for what hangs on columns (pg_depend, DROP COLUMN, information_schema).
+"""Which column of a table or view a column of a range names, for what hangs on columns (pg_depend, DROP
+COLUMN, information_schema).
 
 FROM t                         t's column
 FROM v                         the view's own, not what it reads
@@ -18,7 +19,9 @@ NONE: Final = (0, 0)
 
 
 def column_named(item: Any, attnum: int, catalog: Catalog) -> tuple[int, int]:
-    """Return the oid of the table or view and the attribute number there; zeros for a column of anything else, and for whole rows."""
+    """Return the oid of the table or view and the attribute number there; zeros for a column of anything
+    else, and for whole rows.
+    """
     if attnum <= 0:
         return NONE
     if isinstance(item, RelationRange):

@@ -4,8 +4,9 @@
     a view's condition, in a change through the view          the view's owner; of a security_invoker view whoever runs the statement
     anything else                                             as where it stands: in a view's query its owner
 
-The ranges of such a text are marked (``Range.invoker``, ``Range.within``) and looked at by ``planner.bind.query.row_security`` and by the check of
-privileges. What a view that they read reads in its turn is that view's affair (manual 41.5, CREATE VIEW).
+The ranges of such a text are marked (``Range.invoker``, ``Range.within``) and looked at by
+``planner.bind.query.row_security`` and by the check of privileges. What a view that they read reads in its
+turn is that view's affair (manual 41.5, CREATE VIEW).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Bound trees under the names that things have now: what stored texts are printed from when what they read has changed.
 
-A stored text is bound against the catalog of before a change. ``renamed`` gives its tree the names, and the columns, of the one after:
+A stored text is bound against the catalog of before a change. ``renamed`` gives its tree the names, and the
+columns, of the one after:
 
     ALTER TABLE t RENAME a TO b     Var t.a, a FieldSelect of it, x.a of an alias      the columns of the range are called anew
     ALTER TABLE t ADD c             t x(p, q), (t JOIN u ...) j(...), f() of t's rows  lists of columns go on naming the same ones
@@ -34,9 +35,11 @@ from planner.types.domains import base_oid
 
 
 def renamed(node: object, catalog: Catalog) -> Any:
-    """Give relations, their columns and the fields of composite values the names that ``catalog`` has for oids and numbers.
+    """Give relations, their columns and the fields of composite values the names that ``catalog`` has for
+    oids and numbers.
 
-    FROM items that call functions keep the names of their columns, with which they are printed; which there are may have changed.
+    FROM items that call functions keep the names of their columns, with which they are printed; which there
+    are may have changed.
     """
     node = replace_children(node, lambda child: renamed(child, catalog))
     if isinstance(node, DecomposeRow | ComposeRow):
@@ -74,7 +77,9 @@ def renamed(node: object, catalog: Catalog) -> Any:
 
 
 def _row_now(node: ComposeRow, made: RowExpr, row: RowType) -> ComposeRow:
-    """Return a row constructor of a type that has other attributes now: without those that are gone, and NULL for new ones."""
+    """Return a row constructor of a type that has other attributes now: without those that are gone, and NULL
+    for new ones.
+    """
     fields = dict(zip(node.slots, made.fields, strict=True))
     now = tuple(
         fields.get(slot) or Const(type=column.declared, value=None)
@@ -98,12 +103,16 @@ def _still_there(catalog: Catalog, oid: int, name: str) -> RelationDef:
 
 
 def _follows(item: Range, name: str) -> bool:
-    """Tell whether a range is called as its relation: an alias that only brings a list of columns is not of the user's."""
+    """Tell whether a range is called as its relation: an alias that only brings a list of columns is not of
+    the user's.
+    """
     return not item.written.aliased or (item.written.named > 0 and item.alias == name)
 
 
 def _columns_now(relation: RelationDef, item: Range) -> dict[str, Any]:
-    """Return the columns of a relation's range, and how they are written: those that are gone have no name, new ones are the last."""
+    """Return the columns of a relation's range, and how they are written: those that are gone have no name,
+    new ones are the last.
+    """
     names = {column.attnum: column.name for column in relation.live}
     old = item.columns
     own = [names.pop(column.attnum, "") for column in old]
@@ -121,7 +130,9 @@ def _columns_now(relation: RelationDef, item: Range) -> dict[str, Any]:
 
 
 def _function_columns_now(item: FunctionRange, catalog: Catalog) -> FunctionRange:
-    """Return a range of functions with the attributes that the composite types of their rows have got since, and without those they lost."""
+    """Return a range of functions with the attributes that the composite types of their rows have got since,
+    and without those they lost.
+    """
     columns = list(item.columns)
     own = list(item.written.own or [column.name for column in columns])
     order: list[int] = []
@@ -155,7 +166,8 @@ def _function_columns_now(item: FunctionRange, catalog: Catalog) -> FunctionRang
 def _attributes(
     item: FunctionRange, number: int, function: Expr, catalog: Catalog
 ) -> tuple[Sequence[object], dict[object, ColumnDef]]:
-    """Return what tells a function's columns apart that are attributes of a composite type, as it was and as it is; of others nothing.
+    """Return what tells a function's columns apart that are attributes of a composite type, as it was and as
+    it is; of others nothing.
 
     It is their place among the type's attributes, or their name where the range does not know that.
     """

@@ -1,14 +1,17 @@
-"""Expressions that are kept with a table or domain, as what evaluates them needs them: no calls of users' functions in them.
+"""Expressions that are kept with a table or domain, as what evaluates them needs them: no calls of users'
+functions in them.
 
     CHECK (small(twice(a)))      kept      "#16400"("#16401"(a))      what is shown, renamed and depended on
                                  run       a * 2 < 100                what rows are checked by, wherever that happens
 
-Such expressions are evaluated row by row in many places (by the server, in tasks of other processes), none of which can wait for
-a call that runs statements. So a function that stands in one has to have a body that is an expression of its inputs, or be one
-that never has to wait (``planner.plpgsql.pure``), which is called on the spot; every other is refused by name. A body that is a text finds names in its function's own schema and in public, whatever the search path
-is of whoever stores a row: what is stored does not depend on it.
+Such expressions are evaluated row by row in many places (by the server, in tasks of other processes), none of
+which can wait for a call that runs statements. So a function that stands in one has to have a body that is an
+expression of its inputs, or be one that never has to wait (``planner.plpgsql.pure``), which is called on the
+spot; every other is refused by name. A body that is a text finds names in its function's own schema and in
+public, whatever the search path is of whoever stores a row: what is stored does not depend on it.
 
-A column's DEFAULT may be more: where an INSERT or UPDATE puts it into its source (``planner.bind.change.dml``), any call can be made.
+A column's DEFAULT may be more: where an INSERT or UPDATE puts it into its source
+(``planner.bind.change.dml``), any call can be made.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ from planner.statements.classify import is_volatile
 
 
 def restricted_calls(node: object, guarded: Collection[int]) -> set[int]:
-    """Return which of some built-in functions (``Catalog.guarded_functions``) a tree calls, by operators and as aggregates too."""
+    """Return which of some built-in functions (``Catalog.guarded_functions``) a tree calls, by operators and
+    as aggregates too.
+    """
     found: set[int] = set()
     for item in walk(node):
         proc = getattr(item, "proc", 0)
@@ -46,8 +51,8 @@ def restricted_calls(node: object, guarded: Collection[int]) -> set[int]:
 def runnable(expr: Expr, catalog: Catalog, functions: set[int] | None = None) -> Expr:
     """Return a kept expression with the bodies of users' functions in the place of their calls.
 
-    The oids of these functions are added to ``functions``. Raises SqlError 0A000 for a function whose body is more than an
-    expression, or that runs under rights or settings of its own.
+    The oids of these functions are added to ``functions``. Raises SqlError 0A000 for a function whose body is
+    more than an expression, or that runs under rights or settings of its own.
     """
     made = expr
     if has_calls(expr):

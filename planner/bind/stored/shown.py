@@ -1,4 +1,5 @@
-"""Stored texts over a table's columns as definitions show them: indexes and their keys, expressions of statistics, conditions.
+"""Stored texts over a table's columns as definitions show them: indexes and their keys, expressions of
+statistics, conditions.
 
 They are bound to be printed for a reader, so this stands with what binds them.
 """
@@ -102,7 +103,9 @@ def index_key_text(
 
 
 def expression_in_definition(sql: str, table: RelationDef, reader: Reader) -> str:
-    """Return a stored expression over a table as definitions of statistics have it: pretty, in one line, in parentheses unless it is a call."""
+    """Return a stored expression over a table as definitions of statistics have it: pretty, in one line, in
+    parentheses unless it is a call.
+    """
     _, expr = over_table(sql, table, pretty=False, reader=reader)
     text = deparse_expr(
         expr, table, pretty=True, settings=reader.settings, type_name=reader.type_name,

@@ -1,4 +1,5 @@
-"""Functions over a state and a value, applied to many values at once: for aggregates made of them (``engine.executors.index.own_aggregate``).
+"""Functions over a state and a value, applied to many values at once: for aggregates made of them
+(``engine.executors.index.own_aggregate``).
 
     array_append(array_append('{1}', 2), 3)   ->   the array with 2, 3 behind it, made once
     jsonb_concat(jsonb_concat('{}', a), b)    ->   objects merged, read and written once

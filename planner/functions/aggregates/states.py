@@ -230,7 +230,9 @@ def float_average(n: float, total: float, sxx: float) -> float | None:
 
 
 def float_spread(sample: bool, root: bool) -> Callable[[float, float, float], float | None]:
-    """Return what makes a variance of (count, sum, sum of squared differences), or with ``root`` a standard deviation."""
+    """Return what makes a variance of (count, sum, sum of squared differences), or with ``root`` a standard
+    deviation.
+    """
 
     def finish(n: float, total: float, sxx: float) -> float | None:
         count = n - 1.0 if sample else n
@@ -323,7 +325,9 @@ REGRESSIONS: dict[str, Callable[[Regression], Any]] = {
 
 
 class Extreme:
-    """min and max by a type's sort key; of values that compare as equal (intervals, numerics of other scales) the last, of bpchar the first."""
+    """min and max by a type's sort key; of values that compare as equal (intervals, numerics of other scales)
+    the last, of bpchar the first.
+    """
 
     __slots__ = ("best", "element", "first", "key", "larger", "value")
 

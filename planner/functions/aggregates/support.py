@@ -3,7 +3,8 @@
     int4_avg_accum('{2,10}', 5)  ->  {3,15}          int8_avg('{3,15}')  ->  5.0000000000000000
     float8_accum('{1,2,0}', 4)   ->  {2,6,2}         (count, sum, sum of squared differences)
 
-Built-in aggregates do not run by them (``planner.functions.aggregates.states``); aggregates of one's own can be made of them, and they can be called.
+Built-in aggregates do not run by them (``planner.functions.aggregates.states``); aggregates of one's own can
+be made of them, and they can be called.
 """
 
 from __future__ import annotations

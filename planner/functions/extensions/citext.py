@@ -1,6 +1,8 @@
-"""Functions of the extension citext (manual F.10): texts that compare without regard to case (``pgwire.codecs.text.citext``).
+"""Functions of the extension citext (manual F.10): texts that compare without regard to case
+(``pgwire.codecs.text.citext``).
 
-Comparison is one of keys on every executor. What patterns do they do with small letters, or by the flag i, on the row executor.
+Comparison is one of keys on every executor. What patterns do they do with small letters, or by the flag i, on
+the row executor.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Functions of the extension pgcrypto (manual F.28): hashes, keyed hashes, random bytes, crypt() with MD5.
 
-Passwords by Blowfish and DES, raw encryption and OpenPGP are refused by name (0A000): a hash that is slow on purpose would
-hold up all other connections, since functions run where the statements of all are taken up.
+Passwords by Blowfish and DES, raw encryption and OpenPGP are refused by name (0A000): a hash that is slow on
+purpose would hold up all other connections, since functions run where the statements of all are taken up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Functions of the extension fuzzystrmatch (manual F.17): Levenshtein distances and Soundex; Metaphone is refused (0A000)."""
+"""Functions of the extension fuzzystrmatch (manual F.17): Levenshtein distances and Soundex; Metaphone is
+refused (0A000).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _PIECE: Final = 1 << 10
 
 
 def levenshtein(source: str, target: str, insert: int = 1, delete: int = 1, substitute: int = 1) -> int:
-    """Return the least cost of edits that make ``target`` of ``source``. Raises SqlError 22023 for more than 255 characters."""
+    """Return the least cost of edits that make ``target`` of ``source``. Raises SqlError 22023 for more than
+    255 characters.
+    """
     if max(len(source), len(target)) > MAX_CHARACTERS:
         raise SqlError("22023", f"levenshtein argument exceeds maximum length of {MAX_CHARACTERS} characters")
     row = [insert * i for i in range(len(target) + 1)]

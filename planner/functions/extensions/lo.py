@@ -1,4 +1,6 @@
-"""The function of the extension lo (manual F.21) that is called by triggers alone (``engine.changes.triggers.large_objects``)."""
+"""The function of the extension lo (manual F.21) that is called by triggers alone
+(``engine.changes.triggers.large_objects``).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Functions of the extension pg_trgm (manual F.35): how similar texts are, by the trigrams that they share.
 
-Its operators are calls of these functions (``planner.bind.define.extension_operators``), its operator class for gin is an index of
-``show_trgm`` of a column (``planner.bind.define.table.index``); for gist there is none.
+Its operators are calls of these functions (``planner.bind.define.extension_operators``), its operator class
+for gin is an index of ``show_trgm`` of a column (``planner.bind.define.table.index``); for gist there is
+none.
 """
 
 from __future__ import annotations

@@ -126,7 +126,9 @@ def _path_text(
 
 
 def _unescaped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of json as PostgreSQL has it: it reads the whole text, escapes and all, whatever part is wanted."""
+    """Return a function of json as PostgreSQL has it: it reads the whole text, escapes and all, whatever part
+    is wanted.
+    """
 
     def apply(text: str, *args: Any) -> Any:
         read_escapes(text)

@@ -1,10 +1,11 @@
 """jsonpath evaluated over jsonb: jsonb_path_query and its kin, ``@?`` and ``@@`` (manual 9.16.2; jsonpath_exec.c).
 
-    steps(item, value) yields what the chain beginning with ``item`` makes of a value, lazily: whoever wants to know only whether
-    there is something stops at the first, and so does not meet errors further on, as PostgreSQL
+    steps(item, value) yields what the chain beginning with ``item`` makes of a value, lazily: whoever wants
+    to know only whether there is something stops at the first, and so does not meet errors further on, as
+    PostgreSQL
 
-In lax mode structural errors yield nothing and arrays are unwrapped where something else is wanted. An error inside of a
-predicate makes it unknown (None).
+In lax mode structural errors yield nothing and arrays are unwrapped where something else is wanted. An error
+inside of a predicate makes it unknown (None).
 """
 
 from __future__ import annotations
@@ -480,7 +481,9 @@ def query(
     silent: bool = False,
     session: EvalSession | None = None,
 ) -> list[str]:
-    """SQL's ``jsonb_path_query``: all items, with ``silent`` those before the first error; ``session``: that of the ``_tz`` forms."""
+    """SQL's ``jsonb_path_query``: all items, with ``silent`` those before the first error; ``session``: that
+    of the ``_tz`` forms.
+    """
     run, parsed = _begin(target, path, variables, session)
     found: list[str] = []
     try:

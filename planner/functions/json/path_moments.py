@@ -3,8 +3,8 @@
     "2017-03-10T12:34:56+03".datetime()      Moment(TIMESTAMPTZ, microseconds since 1970 UTC, 10800)
     "12:35".datetime("HH24:MI")              Moment(TIME, microseconds of the day)
 
-A template is strict (SQL/JSON): separators match exactly, and the whole text is read. What a comparison has to convert by the session's
-zone only the functions with ``_tz`` do.
+A template is strict (SQL/JSON): separators match exactly, and the whole text is read. What a comparison has
+to convert by the session's zone only the functions with ``_tz`` do.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ _SHORT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A date or time with its type: days or microseconds as the type has them, and the zone it was written in (seconds east)."""
+    """A date or time with its type: days or microseconds as the type has them, and the zone it was written in
+    (seconds east).
+    """
 
     type: int
     value: int
@@ -89,7 +91,9 @@ def read(text: str, template: str | None) -> Moment:
 
 
 def compared(a: Moment, b: Moment, session: EvalSession | None) -> int | None:
-    """Return a number below, at or above 0; None: not comparable. SqlError 0A000 where only a ``session`` knows the zone."""
+    """Return a number below, at or above 0; None: not comparable. SqlError 0A000 where only a ``session``
+    knows the zone.
+    """
     if (a.type in (TIME, TIMETZ)) != (b.type in (TIME, TIMETZ)):
         return None
     for kind, convert in _COMMON.items():

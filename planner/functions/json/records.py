@@ -3,9 +3,9 @@
     FROM jsonb_to_recordset('[{"a": 1}, {"b": "x"}]') AS t(a int, b text)
     the function's value is the text of each object; ``reader`` makes a row of it, for the columns of the FROM entry
 
-A member is read as its column's type reads text: strings without quotes, arrays as SQL arrays, everything else as it is written.
-What domains demand is looked at on every level: of columns, attributes, elements and the row itself, of NULLs too, but not of what the
-row has already.
+A member is read as its column's type reads text: strings without quotes, arrays as SQL arrays, everything
+else as it is written. What domains demand is looked at on every level: of columns, attributes, elements and
+the row itself, of NULLs too, but not of what the row has already.
 """
 
 from __future__ import annotations
@@ -197,7 +197,9 @@ def _known(base: Any, name: str) -> RecordValue:
 
 
 def _populated(name: str) -> Callable[[EvalSession, Any, str, int, int], Any]:
-    """Return what puts an object into a row of the type ``oid``, for ``name``, and looks at a ``domain`` over it (0: none)."""
+    """Return what puts an object into a row of the type ``oid``, for ``name``, and looks at a ``domain`` over
+    it (0: none).
+    """
 
     def populated(session: EvalSession, base: Any, text: str, oid: int, domain: int) -> Any:
         if oid == RECORD:
@@ -211,7 +213,9 @@ def _populated(name: str) -> Callable[[EvalSession, Any, str, int, int], Any]:
 
 
 def _populate(name: str) -> Callable[..., Any]:
-    """json[b]_populate_record: a row of the first argument's type. Raises SqlError 22023; 42804, 0A000 for no such type."""
+    """json[b]_populate_record: a row of the first argument's type. Raises SqlError 22023; 42804, 0A000 for no
+    such type.
+    """
     populated = _populated(name)
     binary = name.startswith("jsonb")
 
@@ -249,7 +253,9 @@ def _populate_set(name: str) -> Callable[..., Iterator[Any]]:
 
 
 def _array(text: str, element: SqlType, session: EvalSession, column: str) -> tuple[Any, ...]:
-    """Return an array of as many dimensions as lead to its first element; 22P02 where others differ. Arrays in json[] are elements."""
+    """Return an array of as many dimensions as lead to its first element; 22P02 where others differ. Arrays
+    in json[] are elements.
+    """
     depth = 1 if element.oid in (JSON, JSONB) else _depth(text)
     sizes: list[int | None] = [None] * depth
 

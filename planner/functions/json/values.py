@@ -59,7 +59,9 @@ _OFFSET = re.compile(r"([+-][0-9][0-9])( BC)?\Z")
 
 
 def read_escapes(text: str) -> None:
-    r"""Raise 22P05 for ``\u0000`` and 22P02 for half a surrogate anywhere in a json, as whatever reads its strings does."""
+    r"""Raise 22P05 for ``\u0000`` and 22P02 for half a surrogate anywhere in a json, as whatever reads its
+    strings does.
+    """
     check_escapes(text)
 
 
@@ -121,8 +123,8 @@ def field(text: str, key: str) -> str | None:
 def jsonb_field(text: str, key: str) -> str | None:
     """Return what ``field`` does of a jsonb, whose text is canonical: the key is looked for, not all members read.
 
-    A quote inside a string stands behind a backslash, so a word in quotes with ``: `` behind it is a key, of this object if as many
-    braces are closed as opened before it.
+    A quote inside a string stands behind a backslash, so a word in quotes with ``: `` behind it is a key, of
+    this object if as many braces are closed as opened before it.
     """
     if text[0] != "{":
         return None
@@ -140,7 +142,9 @@ def jsonb_field(text: str, key: str) -> str | None:
 
 
 def _opened(text: str, start: int, end: int) -> int:
-    """Return how many more braces and brackets are opened than closed from ``start`` to ``end``, neither within a string."""
+    """Return how many more braces and brackets are opened than closed from ``start`` to ``end``, neither
+    within a string.
+    """
     found = 0
     while start < end:
         matched = _WHOLE.match(text, start, min(start + WINDOW, end))

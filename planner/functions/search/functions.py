@@ -1,7 +1,9 @@
-"""Functions of full-text search (manual 9.13, 12): to_tsvector, to_tsquery and its kin, ranks, headlines, and what shows how texts are taken apart.
+"""Functions of full-text search (manual 9.13, 12): to_tsvector, to_tsquery and its kin, ranks, headlines, and
+what shows how texts are taken apart.
 
-Those without a configuration use ``default_text_search_config``. What PostgreSQL's own configurations and dictionaries make of a text is a matter of
-the text alone; users' are looked up in the session's catalog (``Builtin.of_users``).
+Those without a configuration use ``default_text_search_config``. What PostgreSQL's own configurations and
+dictionaries make of a text is a matter of the text alone; users' are looked up in the session's catalog
+(``Builtin.of_users``).
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ _PARSER: Final = 3722
 
 
 def found_configuration(session: EvalSession | None, oid: int) -> Configuration:
-    """Return a configuration of the session's catalog. Raises SqlError XX000; 0A000 for a user's where there is no session."""
+    """Return a configuration of the session's catalog. Raises SqlError XX000; 0A000 for a user's where there
+    is no session.
+    """
     if oid < FIRST_USER_OID:
         return built_in_configuration(oid)
     found: Configuration = _kept(session, configuration, oid)
@@ -131,7 +135,9 @@ def _checked_parser(parser: int | str) -> None:
 
 
 def parse(parser: int | str, text: str) -> Iterator[tuple[int, str]]:
-    """SQL's ``ts_parse``: type and text of each token. SqlError 42704, XX000 for another parser than the default one."""
+    """SQL's ``ts_parse``: type and text of each token. SqlError 42704, XX000 for another parser than the
+    default one.
+    """
     _checked_parser(parser)
     return tokens(text)
 

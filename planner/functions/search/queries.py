@@ -1,4 +1,5 @@
-"""ts_stat and ts_rewrite by a query: functions of full-text search that run a text as a query (manual 12.4.2.1 and 12.4.4).
+"""ts_stat and ts_rewrite by a query: functions of full-text search that run a text as a query (manual
+12.4.2.1 and 12.4.4).
 
     ts_stat('SELECT v FROM docs')                  each lexeme: in how many vectors it is, and how often
     ts_rewrite('a & b', 'SELECT t, s FROM synonyms')   each row replaces t by s

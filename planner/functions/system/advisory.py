@@ -3,8 +3,8 @@
     pg_[try_]advisory_[xact_]lock[_shared](bigint)          what = (high half, low half, False)
     pg_[try_]advisory_[xact_]lock[_shared](int, int)        what = (first, second, True)
 
-All halves are taken as unsigned 32-bit numbers, as pg_locks shows them. The functions that wait raise ``Suspend``; the executor
-waits, and goes on behind them.
+All halves are taken as unsigned 32-bit numbers, as pg_locks shows them. The functions that wait raise
+``Suspend``; the executor waits, and goes on behind them.
 """
 
 from __future__ import annotations

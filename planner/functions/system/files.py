@@ -3,8 +3,8 @@
     pg_read_file('/in/a.txt', 0, 100)      the first 100 bytes, which have to be text          below server_files
     pg_stat_file('log.sqlite')             size, times, whether it is a directory              there, and in the data directory
 
-Superusers may call them, and whoever was given EXECUTE; absolute paths are for members of pg_read_server_files. They are read
-beside the event loop: the row executor waits for them.
+Superusers may call them, and whoever was given EXECUTE; absolute paths are for members of
+pg_read_server_files. They are read beside the event loop: the row executor waits for them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ async def _whole(session: EvalSession, path: str) -> bytes | None:
 async def read_binary(
     session: EvalSession, path: str, offset: int | None = None, length: int = 0, missing_ok: bool = False
 ) -> bytes | None:
-    """SQL's ``pg_read_binary_file``: from ``offset`` (below 0: from the end) at most ``length`` bytes, without them all; NULL where there is none.
+    """SQL's ``pg_read_binary_file``: from ``offset`` (below 0: from the end) at most ``length`` bytes,
+    without them all; NULL where there is none.
 
     Raises SqlError 22023, 42501, 58P01, 42809, 58030, 54000.
     """

@@ -1,4 +1,6 @@
-"""What users' functions are called by who reads them: alone, or with their schema where the search path does not find them."""
+"""What users' functions are called by who reads them: alone, or with their schema where the search path does
+not find them.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,17 @@ from planner.functions.system.names import function_is_visible, shown_schema
 
 
 def function_name(session: EvalSession, function: FunctionDef) -> str:
-    """Return a user's function by name, with its schema where the search path does not find it, as regproc prints it."""
+    """Return a user's function by name, with its schema where the search path does not find it, as regproc
+    prints it.
+    """
     name = quote_ident(function.name)
     return name if function_is_visible(session, function) else f"{quote_ident(function.schema)}.{name}"
 
 
 def constructor_name(session: EvalSession, oid: int, *, with_types: bool = False) -> str | None:
-    """Return a constructor of a user's ranges by name, as ``function_name``; ``with_types``: of its arguments. None for what is none."""
+    """Return a constructor of a user's ranges by name, as ``function_name``; ``with_types``: of its
+    arguments. None for what is none.
+    """
     proc = facts().procs.get(oid)
     made = None if proc is None else session.catalog.type_by_oid(proc.result)
     if proc is None or made is None:

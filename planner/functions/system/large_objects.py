@@ -1,7 +1,8 @@
 """Large objects (manual 35): lo_create, lo_open, loread and their kin, over the session's ``LargeObjectSystem``.
 
-Each is an operation of the engine on stored pages, which may have to wait: the row executor then waits for it as for a call of a
-user's function. ``CHANGING`` are those that write: a statement that calls one begins by writing (``planner.bind.expression.funcs``).
+Each is an operation of the engine on stored pages, which may have to wait: the row executor then waits for it
+as for a call of a user's function. ``CHANGING`` are those that write: a statement that calls one begins by
+writing (``planner.bind.expression.funcs``).
 """
 
 from __future__ import annotations

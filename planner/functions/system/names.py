@@ -382,7 +382,9 @@ _register()
 
 
 def function_is_visible(session: EvalSession, function: FunctionDef) -> bool:
-    """Tell whether a call by name alone, with its argument types, finds a user's function; it never finds a temporary one."""
+    """Tell whether a call by name alone, with its argument types, finds a user's function; it never finds a
+    temporary one.
+    """
     if function.schema.startswith("pg_temp_"):
         return False
     for schema in session.search_path:

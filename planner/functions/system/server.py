@@ -1,7 +1,8 @@
 """Files of the server, positions in its log, what pg_control tells, and having settings read again (manual 9.27).
 
-A position in the log (pg_lsn) is the number of an entry, of which each is one write and one sync; the difference of two is how many
-entries lie between them, not bytes. What PostgreSQL keeps and Holdfast has no counterpart of is NULL or 0; ``docs/reference/catalog.md`` says which.
+A position in the log (pg_lsn) is the number of an entry, of which each is one write and one sync; the
+difference of two is how many entries lie between them, not bytes. What PostgreSQL keeps and Holdfast has no
+counterpart of is NULL or 0; ``docs/reference/catalog.md`` says which.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def _segment(position: bytes) -> int:
 
 
 def segment_name(position: bytes) -> str:
-    """SQL's ``pg_walfile_name``: PostgreSQL's arithmetic; the log is no file of this name (``pg_ls_waldir`` lists its files)."""
+    """SQL's ``pg_walfile_name``: PostgreSQL's arithmetic; the log is no file of this name (``pg_ls_waldir``
+    lists its files).
+    """
     high, low = divmod(_segment(position), (1 << 32) // _SEGMENT_BYTES)
     return f"{_TIMELINE:08X}{high & 0xFFFFFFFF:08X}{low:08X}"
 
@@ -125,7 +128,9 @@ def no_origin(*arguments: object) -> object:
 
 
 def control_system() -> RecordValue:
-    """SQL's ``pg_control_system``: there is no such file, so it has neither version nor time; nor has the server PostgreSQL's identifier."""
+    """SQL's ``pg_control_system``: there is no such file, so it has neither version nor time; nor has the
+    server PostgreSQL's identifier.
+    """
     return record_of("pg_control_system()", None, CATALOG_VERSION, None, None)
 
 
@@ -144,7 +149,9 @@ def control_checkpoint(session: EvalSession) -> RecordValue:
 
 
 def control_init(session: EvalSession) -> RecordValue:
-    """SQL's ``pg_control_init``: sizes of PostgreSQL's that SHOW tells, too (a setting that is told in its unit is not asked for)."""
+    """SQL's ``pg_control_init``: sizes of PostgreSQL's that SHOW tells, too (a setting that is told in its
+    unit is not asked for).
+    """
     page, wal_page = int(session.setting("block_size")), int(session.setting("wal_block_size"))
     name_bytes, keys = (
         int(session.setting("max_identifier_length")) + 1,

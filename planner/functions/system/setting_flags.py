@@ -1,4 +1,6 @@
-"""pg_settings_get_flags: which settings EXPLAIN (SETTINGS) shows, and which SHOW ALL, RESET ALL and the sample file leave out."""
+"""pg_settings_get_flags: which settings EXPLAIN (SETTINGS) shows, and which SHOW ALL, RESET ALL and the
+sample file leave out.
+"""
 
 from __future__ import annotations
 

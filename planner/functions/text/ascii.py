@@ -1,4 +1,5 @@
-"""to_ascii: what is left of a text's bytes when they are taken for those of an encoding of one byte, and its letters lose their marks.
+"""to_ascii: what is left of a text's bytes when they are taken for those of an encoding of one byte, and its
+letters lose their marks.
 
     to_ascii('Grüße', 'LATIN1')     the bytes of UTF8, each by itself: Gr A1/4 ...   as in PostgreSQL, whose databases are in UTF8, too
 
@@ -39,7 +40,9 @@ def _ascii(text: str, name: str) -> str:
 
 
 def by_name(text: str, encoding: str) -> str:
-    """SQL's ``to_ascii`` of a named encoding. Raises SqlError 42704 for one that there is not, 0A000 for one without a table."""
+    """SQL's ``to_ascii`` of a named encoding. Raises SqlError 42704 for one that there is not, 0A000 for one
+    without a table.
+    """
     found = canonical(encoding)
     if found is None:
         raise SqlError("42704", f"{encoding} is not a valid encoding name")

@@ -218,8 +218,9 @@ def convert_to(text: str, name: str) -> bytes:
 def convert(data: bytes, source: str, target: str) -> bytes:
     """Put bytes of one encoding into another.
 
-    Raises DataError 22021 for bytes that are no characters, 22P05 for characters that the other lacks; SqlError 22023 for
-    unknown names, 42883 where PostgreSQL has no conversion, 0A000 for those of its conversions that do not go from or to UTF8.
+    Raises DataError 22021 for bytes that are no characters, 22P05 for characters that the other lacks;
+    SqlError 22023 for unknown names, 42883 where PostgreSQL has no conversion, 0A000 for those of its
+    conversions that do not go from or to UTF8.
     """
     from_, to = _encoding(source, "source"), _encoding(target, "destination")
     if from_ != to and "SQL_ASCII" not in (from_, to) and (from_, to) not in _conversions():

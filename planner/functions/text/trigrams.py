@@ -4,8 +4,8 @@
                       '  h' ' ho' 'hol' 'old' 'ldf' ... 'st '   '  d' ' db' 'db '
     LIKE '%fast d%'   what every text that matches has: 'fas' 'ast' 'st ' '  d', not ' d?': the word may go on
 
-A trigram of other characters than ASCII is three bytes of a checksum, as in PostgreSQL, and is shown as '0x…'; two that collide are
-one. Whatever compares texts here compares those as they are shown.
+A trigram of other characters than ASCII is three bytes of a checksum, as in PostgreSQL, and is shown as
+'0x…'; two that collide are one. Whatever compares texts here compares those as they are shown.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def _shown(trigram: str) -> str:
 
 @functools.cache
 def _table() -> Sequence[int]:
-    """Return the table of the reflected CRC-32: entry n is what zlib makes of a byte, without its first and last inversion."""
+    """Return the table of the reflected CRC-32: entry n is what zlib makes of a byte, without its first and
+    last inversion.
+    """
     return [zlib.crc32(bytes((n,)), 0xFFFFFFFF) ^ 0xFFFFFFFF for n in range(256)]
 
 
@@ -96,7 +98,9 @@ def _kept(text: str) -> frozenset[str]:
 
 
 def of_pattern(pattern: str) -> frozenset[str]:
-    """Return the trigrams that every text has which a LIKE or ILIKE pattern matches; a backslash is its escape character."""
+    """Return the trigrams that every text has which a LIKE or ILIKE pattern matches; a backslash is its
+    escape character.
+    """
     found: set[str] = set()
     for before, word, behind in _pieces(pattern):
         found.update(_windows(f"{before}{lower(word)}{behind}"))
@@ -135,8 +139,8 @@ def similarity(one: str, other: str) -> float:
 def word_similarity(words: str, text: str, *, strict: bool = False) -> float:
     """Return the greatest similarity of ``words`` to a run of trigrams of ``text``: 0 to 1.
 
-    ``strict``: only runs that begin and end where words do. PostgreSQL's search (``iterate_word_similarity``): not each run is
-    tried, the begin of the best run so far never moves back.
+    ``strict``: only runs that begin and end where words do. PostgreSQL's search
+    (``iterate_word_similarity``): not each run is tried, the begin of the best run so far never moves back.
     """
     wanted = trigrams(words)
     places = in_order(text)

@@ -74,7 +74,9 @@ def _kept(text: str) -> str:
 
 
 def refuse_unit(text: str, unit: str, type_name: str, detail: str | None = None) -> SqlError:
-    """Return the error for a unit that a type does not have: 0A000, or 22023 for a word (``unit`` empty) that is none."""
+    """Return the error for a unit that a type does not have: 0A000, or 22023 for a word (``unit`` empty) that
+    is none.
+    """
     if unit:
         return SqlError(
             "0A000", f'unit "{_kept(text)}" not supported for type {_NAMES[type_name]}', detail=detail

@@ -268,7 +268,9 @@ def time_of_day(session: EvalSession) -> str | None:
 
 
 def _julian_day(year: int, month: int, day: int) -> int:
-    """Return the Julian day of a date whose parts may be beyond any calendar; for those PostgreSQL's formula is the definition."""
+    """Return the Julian day of a date whose parts may be beyond any calendar; for those PostgreSQL's formula
+    is the definition.
+    """
     month, year = (month + 1, year + 4800) if month > 2 else (month + 13, year + 4799)
     century = truncated(year, 100)
     julian = year * 365 - 32167 + truncated(year, 4) - century + truncated(century, 4)

@@ -135,7 +135,9 @@ def parse_template(template: str) -> tuple[Pattern, ...]:
 
 
 def parse_strict(template: str) -> tuple[Pattern, ...]:
-    """Cut a template of SQL/JSON, which has patterns, texts in quotes and some separators. Raises SqlError 22007 for others."""
+    """Cut a template of SQL/JSON, which has patterns, texts in quotes and some separators. Raises SqlError
+    22007 for others.
+    """
     return (_kept_strict if len(template) <= KEPT_CHARACTERS else _parse_strict)(template)
 
 

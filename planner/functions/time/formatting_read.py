@@ -63,7 +63,9 @@ class _Read:
         return self.values.get(name, 0)
 
     def put(self, name: str, value: int, pattern: Pattern, stands_for: int | None = None) -> None:
-        """Keep what was read, or what it ``stands_for``. Raises SqlError 22007 if it is another value than the one known."""
+        """Keep what was read, or what it ``stands_for``. Raises SqlError 22007 if it is another value than
+        the one known.
+        """
         known = self.values.get(name, 0)
         if known not in (0, value):
             raise _error(
@@ -415,7 +417,8 @@ def read_moment(text: str, template: str) -> tuple[int, int, int]:
     """Read a date or time by a strict template, whose fields say of which type it is.
 
     Returns:
-        The type's oid; days since 1970 or microseconds as the type has them; the zone in seconds east, 0 where the type has none.
+        The type's oid; days since 1970 or microseconds as the type has them; the zone in seconds east, 0
+        where the type has none.
 
     Raises:
         SqlError: 22007, 22008, 22009; 0A000 for fields that are only written.

@@ -3,8 +3,8 @@
     'bob=r*w/alice'      alice lets bob SELECT, and grant it on, and UPDATE
     '=r/alice'           everybody; '"group" name' and '"user" name' may stand before =
 
-A value is its text as PostgreSQL prints it: roles by their names, quoted where they have other characters than letters, digits and _,
-letters in the order of lists. Two are equal where that is equal.
+A value is its text as PostgreSQL prints it: roles by their names, quoted where they have other characters
+than letters, digits and _, letters in the order of lists. Two are equal where that is equal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ _RULE: Final = "R"
 
 
 def acl_input(session: NameScope, oid: int, text: str) -> Any:
-    """Read an aclitem, or an array of them. Raises SqlError 22P02 for what is none, 42622, 42704 for a role that is not there."""
+    """Read an aclitem, or an array of them. Raises SqlError 22P02 for what is none, 42622, 42704 for a role
+    that is not there.
+    """
     if oid == ACLITEM:
         return read_item(session, text)
     return array.parse(text, functools.partial(read_item, session))
@@ -50,7 +52,9 @@ def input_by_catalog(session: NameScope, oid: int, text: str) -> Any:
 
 
 def read_item(session: NameScope, text: str) -> str:
-    """Return an item as it prints. ``session``: its catalog has the roles, and it is warned of an item without a grantor."""
+    """Return an item as it prints. ``session``: its catalog has the roles, and it is warned of an item
+    without a grantor.
+    """
 
     def oid_of(name: str) -> int:
         role = session.catalog.role(name)
@@ -172,7 +176,9 @@ def items_of(session: NameScope, items: Iterable[str | None]) -> Iterable[AclIte
 
 
 def contains(session: NameScope, acl: Sequence[str | None], item: str) -> bool:
-    """SQL's ``aclcontains``: whether some item of a list gives the same role, by the same grantor, at least the same."""
+    """SQL's ``aclcontains``: whether some item of a list gives the same role, by the same grantor, at least
+    the same.
+    """
     (wanted,) = items_of(session, (item,))
     return any(
         (one.grantee, one.grantor) == (wanted.grantee, wanted.grantor)
@@ -190,7 +196,9 @@ def _no_longer(name: str) -> Callable[[Any, str], Any]:
 
 
 def _sum(session: NameScope, item: str) -> int:
-    """Return the number that an item is hashed by: its rights as bits, those that may be granted on in the upper half, and its roles."""
+    """Return the number that an item is hashed by: its rights as bits, those that may be granted on in the
+    upper half, and its roles.
+    """
     (one,) = items_of(session, (item,))
     rights = sum(1 << LETTERS.index(letter) for letter in one.letters)
     options = sum(1 << LETTERS.index(letter) for letter in one.grantable)

@@ -1,8 +1,8 @@
 """Arrays: functions and operators (Python forms).
 
-An array is a nested tuple, ``()`` when empty; one with other lower bounds than 1 is a ``BoundedArray``. The functions are polymorphic, so most take
-``types``: how elements compare and whether a tuple is an element or a dimension depends on the element type.
-int2vector and oidvector count as arrays whose subscripts begin at 0.
+An array is a nested tuple, ``()`` when empty; one with other lower bounds than 1 is a ``BoundedArray``. The
+functions are polymorphic, so most take ``types``: how elements compare and whether a tuple is an element or a
+dimension depends on the element type. int2vector and oidvector count as arrays whose subscripts begin at 0.
 """
 
 from __future__ import annotations
@@ -327,7 +327,9 @@ def _in_one_shape(a: Array, b: Array, types: Types) -> bool:
 
 
 def _compare(test: Callable[[Any, Any], Any], known: Callable[[int], None] = ordered) -> Callable[..., Any]:
-    """Return a comparison of arrays; ``known`` raises 42883 for elements of a type that has none, be there elements or not."""
+    """Return a comparison of arrays; ``known`` raises 42883 for elements of a type that has none, be there
+    elements or not.
+    """
 
     def function(a: Array, b: Array, *, types: Types) -> Any:
         if known is ordered or _in_one_shape(a, b, types):  # others are unlike whatever is in them

@@ -82,7 +82,9 @@ def from_text(oid: int, text: str, session: EvalSession | None) -> Any:
 
 
 def relabelled(value: Any, source: int, target: int) -> Any:
-    """Return a value under a binary-coercible type: integer and oid read the same four bytes differently, a vector begins at 0."""
+    """Return a value under a binary-coercible type: integer and oid read the same four bytes differently, a
+    vector begins at 0.
+    """
     if source in VECTORS and target not in VECTORS and value is not None:
         return bounded(value, (0,))
     if value is None or source == target or INT4 not in (source, target):

@@ -281,7 +281,9 @@ def hash_key(oid: int) -> Key | None:
 
 @of_types
 def may_be_long(oid: int) -> bool:
-    """Tell whether equality keys of a type are texts or bytea of any length, whose hash may take long (``pgwire.long.hashes``)."""
+    """Tell whether equality keys of a type are texts or bytea of any length, whose hash may take long
+    (``pgwire.long.hashes``).
+    """
     return base_oid(oid) in (TEXT, VARCHAR, BPCHAR, BYTEA, JSONB, TSVECTOR)
 
 
@@ -365,7 +367,8 @@ def _record_order(a: Any, b: Any, known: Callable[[int], None]) -> int:
 
 
 def compare_rows(proc: int, types: Sequence[int]) -> Callable[[EvalSession, Any, Any], Any] | None:
-    """Return what compares two values of a composite type column by column; None where the values can be compared as they stand.
+    """Return what compares two values of a composite type column by column; None where the values can be
+    compared as they stand.
 
     It raises SqlError 42883 where the two are equal up to a column that cannot be compared.
     """

@@ -31,7 +31,9 @@ _rank: Final = attrgetter("rank")
 def _between(
     session: EvalSession, types: Types, low: int | None = None, high: int | None = None
 ) -> tuple[int, ...]:
-    """Return the ranks of its labels from ``low`` to ``high``, in order. Raises DataError 55P04 where one was added by the running transaction."""
+    """Return the ranks of its labels from ``low`` to ``high``, in order. Raises DataError 55P04 where one was
+    added by the running transaction.
+    """
     labels = _enum(session, types).labels
     start = 0 if low is None else bisect_left(labels, low, key=_rank)
     stop = len(labels) if high is None else bisect_right(labels, high, key=_rank)

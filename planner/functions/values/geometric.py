@@ -1,7 +1,8 @@
 """Functions and operators of the geometric types (manual 9.11), over the values of ``pgwire.codecs.geometric``.
 
-``planner.geometry`` computes with tuples; here its functions are given the types that pg_proc declares. Everything runs in Python:
-none of the types has an order, so there is nothing that an engine could do with their bytes.
+``planner.geometry`` computes with tuples; here its functions are given the types that pg_proc declares.
+Everything runs in Python: none of the types has an order, so there is nothing that an engine could do with
+their bytes.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
     key ──Bob Jenkins' lookup3, seeded with its length and (extended) a 64-bit seed──> 32 bits, or 64 (…extended)
 
-The values are those of a little-endian PostgreSQL 15. Types that are no plain number or text, and functions by type: ``hash_values``.
+The values are those of a little-endian PostgreSQL 15. Types that are no plain number or text, and functions
+by type: ``hash_values``.
 """
 
 from __future__ import annotations
@@ -93,7 +94,9 @@ def folded_int8(value: int) -> int:
 
 
 def moment_of(value: int) -> int:
-    """Return the number that PostgreSQL has for a timestamp, and sends: microseconds since 2000, the ends for infinities."""
+    """Return the number that PostgreSQL has for a timestamp, and sends: microseconds since 2000, the ends for
+    infinities.
+    """
     return int.from_bytes(send_timestamp(value), "big", signed=True)
 
 

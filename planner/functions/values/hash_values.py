@@ -7,8 +7,8 @@
     range       its flags xor lower, turned by a bit, xor upper      a multirange: of those as of elements
     jsonb       all scalars and keys in order, turned by a bit each
 
-``planner.partitions.bounds`` divides tables by them, so that a row is in the partition in which PostgreSQL 15 has it. Of enums, whose hash is
-that of an oid, there are none, and tables are not divided by rows.
+``planner.partitions.bounds`` divides tables by them, so that a row is in the partition in which PostgreSQL 15
+has it. Of enums, whose hash is that of an oid, there are none, and tables are not divided by rows.
 """
 
 from __future__ import annotations
@@ -225,7 +225,9 @@ _OTHERS: Final[dict[int, Compute]] = {
 
 @of_types
 def hash_of(oid: int) -> Compute | None:
-    """Return the hash function of a type, or of the one under a domain; None where there is none, or not the same one here."""
+    """Return the hash function of a type, or of the one under a domain; None where there is none, or not the
+    same one here.
+    """
     oid = base_oid(oid)
     signature = _BY_SIGNATURE.get(oid)
     if signature is not None:
@@ -261,7 +263,9 @@ def _add_polymorphic(signature: str, *, of_element: bool) -> None:
 
 
 def _record(session: EvalSession, value: Any, seed: int, oid: int) -> int:
-    """Return the hash of a record, or of a value of the composite type ``oid``. Raises SqlError 42883 for a column that has none."""
+    """Return the hash of a record, or of a value of the composite type ``oid``. Raises SqlError 42883 for a
+    column that has none.
+    """
     if isinstance(value, RecordValue):
         types, fields = value.types, list(value)
     else:

@@ -28,7 +28,9 @@ class NamesOf:
     quotes_all: bool = False
 
     def read(self, oid: int, text: str) -> Any:
-        """Read a value of a type in NAMED, or an aclitem. Raises SqlError 42501 for a closed schema, and what reading raises."""
+        """Read a value of a type in NAMED, or an aclitem. Raises SqlError 42501 for a closed schema, and what
+        reading raises.
+        """
         for schema in self.closed_schemas:
             if schema in text and schema in split_identifier(text.partition("(")[0])[:-1]:
                 raise SqlError("42501", f"permission denied for schema {schema}")
@@ -36,7 +38,9 @@ class NamesOf:
         return input_by_catalog(self, oid, text)
 
     def search_name(self, oid: int, text: str) -> int:
-        """Read a regconfig or regdictionary. Raises SqlError 42501 for a closed schema, and as ``planner.textsearch.names.read_name``."""
+        """Read a regconfig or regdictionary. Raises SqlError 42501 for a closed schema, and as
+        ``planner.textsearch.names.read_name``.
+        """
         if self.closed_schemas:
             for schema in split_identifier(text)[:-1]:
                 if schema in self.closed_schemas:

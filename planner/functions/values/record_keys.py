@@ -4,8 +4,9 @@
     (1, 2) beside (2, 2.0)   less: column 1 decides before the types of column 2 are looked at
     (1, 2) beside (1)        42804, as one has columns left when the other is at its end
 
-So it depends on the values whether two records can be compared, which no hash can tell. PostgreSQL sorts records where it
-would hash other values, and meets in a sorted list whatever cannot be compared. ``meet`` finds the same in what was hashed.
+So it depends on the values whether two records can be compared, which no hash can tell. PostgreSQL sorts
+records where it would hash other values, and meets in a sorted list whatever cannot be compared. ``meet``
+finds the same in what was hashed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class RecordKey:
         self._hashed = (value, hashed)
 
     def order(self, other: RecordKey, known: Callable[[int], None]) -> int:
-        """Return -1, 0 or 1; ``known`` raises where a type cannot be compared. The first column that differs decides."""
+        """Return -1, 0 or 1; ``known`` raises where a type cannot be compared. The first column that differs
+        decides.
+        """
         types, theirs = self.types, other.types
         for number, (type_, their) in enumerate(zip(types, theirs, strict=False)):
             if type_ != their:
@@ -63,7 +66,8 @@ class RecordKey:
             raise SqlError("42804", "cannot compare record types with different numbers of columns")
         return 0
 
-    # Python's sort asks whether the later one is less, PostgreSQL how the earlier one compares: its error names that first.
+    # Python's sort asks whether the later one is less, PostgreSQL how the earlier one compares: its error
+    # names that first.
 
     def __lt__(self, other: RecordKey) -> bool:
         return other.order(self, ordered) > 0
@@ -107,7 +111,8 @@ def has_records(oid: int) -> bool:
 
 
 def meet(keys: Iterable[Any], positions: Sequence[int]) -> None:
-    """Raise what PostgreSQL raises when it sorts these keys, which are tuples with records (or arrays) at ``positions``.
+    """Raise what PostgreSQL raises when it sorts these keys, which are tuples with records (or arrays) at
+    ``positions``.
 
     Keys that differ elsewhere never meet: each group is sorted by itself, and only where its records have more than one
     list of types, or types without an order.

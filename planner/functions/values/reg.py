@@ -79,7 +79,8 @@ def _session(session: NameScope | None) -> NameScope:
 def object_schemas(session: NameScope, names: Sequence[str]) -> Sequence[str]:
     """Return the schemas in which a name is looked up; ``pg_temp`` is the session's own, once it exists.
 
-    Raises SqlError 42501 for a schema in which the user may look nothing up, 42601 and 0A000 for names of too many parts.
+    Raises SqlError 42501 for a schema in which the user may look nothing up, 42601 and 0A000 for names of too
+    many parts.
     """
     if len(names) > 3:
         raise SqlError("42601", f"improper qualified name (too many dotted names): {'.'.join(names)}")

@@ -1,7 +1,8 @@
-"""Input and output functions of types, called by their names: ``int4in('1')``, ``textout(t)``, ``numeric_in(c, 0, -1)``.
+"""Input and output functions of types, called by their names: ``int4in('1')``, ``textout(t)``,
+``numeric_in(c, 0, -1)``.
 
-They do what a cast between the type and text does. Those of types without values of their own are not here, nor input that asks
-its second argument what to read (``array_in``).
+They do what a cast between the type and text does. Those of types without values of their own are not here,
+nor input that asks its second argument what to read (``array_in``).
 """
 
 from __future__ import annotations

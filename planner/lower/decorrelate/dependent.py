@@ -6,12 +6,13 @@
       FROM (SELECT DISTINCT a AS d1, b AS d2 FROM x) AS d, y
      WHERE y.a < d.d1 GROUP BY d.d1, d.d2
 
-The *domain* d has what the query is asked for, each value once. It joins every FROM list below the query that reads it, and
-from there takes part in what is done with rows: in GROUP BY, DISTINCT, PARTITION BY and both sides of UNION, INTERSECT and
-EXCEPT. LIMIT becomes a number of rows per value; an aggregate of everything gets back the values for which it has no row.
+The *domain* d has what the query is asked for, each value once. It joins every FROM list below the query that
+reads it, and from there takes part in what is done with rows: in GROUP BY, DISTINCT, PARTITION BY and both
+sides of UNION, INTERSECT and EXCEPT. LIMIT becomes a number of rows per value; an aggregate of everything
+gets back the values for which it has no row.
 
-Values of the domain stand for all rows that are equal to them, so their types have to be those of which equal values are the same; a
-numeric has its display scale beside it.
+Values of the domain stand for all rows that are equal to them, so their types have to be those of which equal
+values are the same; a numeric has its display scale beside it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from planner.query.walk import walk
 from planner.types import SqlType
 
 MAX_SOURCE_NODES: Final = 400
-"""Of what a domain is taken from: it stands wherever the domain is read, and domains of domains double with each level."""
+"""Of what a domain is taken from: it stands wherever the domain is read, and domains of domains double with
+each level."""
 ROW_NUMBER: Final = 3100
 RANK: Final = 3101
 INT8: Final = SqlType(f.INT8)
@@ -80,7 +82,8 @@ def domain_of(values: Sequence[q.Expr], source: q.Select) -> Domain:
     """Return the domain of some values over the rows of ``source``: its FROM and WHERE.
 
     Raises:
-        Unsuited: equal values of a type need not be the same (1.0 and 1.00), it depends on when it is computed, or ``source`` is too large.
+        Unsuited: equal values of a type need not be the same (1.0 and 1.00), it depends on when it is
+        computed, or ``source`` is too large.
     """
     scales = [_scale_of(value) for value in values if value.type.oid == f.NUMERIC and value.type.typmod < 4]
     values = (*values, *scales)
@@ -134,7 +137,9 @@ def output(targets: Sequence[q.Target]) -> tuple[q.OutputColumn, ...]:
 
 
 def below(query: q.Select) -> q.Select:
-    """Return a query as it reads one level further in, where its WITH items stay behind; its own columns stay its own."""
+    """Return a query as it reads one level further in, where its WITH items stay behind; its own columns stay
+    its own.
+    """
     return replace_children(query, lambda child: _further_in(child, 0))
 
 

@@ -1,4 +1,5 @@
-"""FROM items that read a domain (``dependent``) from places where it cannot stand beside them get copies of it, joined by equality.
+"""FROM items that read a domain (``dependent``) from places where it cannot stand beside them get copies of
+it, joined by equality.
 
 d, (L(d) JOIN R ON c(d))            (d JOIN L(d)) JOIN R ON c(d)                                   leftmost: no copy
 d, (L(d) RIGHT JOIN R ON c(d))      d JOIN ((d1, L(d1)) RIGHT JOIN (d2, R) ON d1 = d2 AND c(d2)) ON d = d2
@@ -22,9 +23,9 @@ class Grafting:
     """The joins of one query's FROM list.
 
     Args:
-        ranges: the query's; grows by the copies, and what reads the domain is replaced.
-        copy: the domain as a range of the query.
-        own: returns a node with the domain's columns, as they are given, for what they hold; the node itself where it reads none.
+        ranges: the query's; grows by the copies, and what reads the domain is replaced. copy: the domain as a
+        range of the query. own: returns a node with the domain's columns, as they are given, for what they
+        hold; the node itself where it reads none.
     """
 
     def __init__(self, ranges: list[q.Range], copy: q.SubqueryRange, own: Callable[[Any, Keys], Any]) -> None:
@@ -50,7 +51,9 @@ class Grafting:
     # -- without a copy ------------------------------------------------------------------------------
 
     def is_spine(self, item: q.FromItem, before: frozenset[int]) -> bool:
-        """Return whether all in an item that reads the domain sees it where it stands leftmost, behind the ranges ``before``."""
+        """Return whether all in an item that reads the domain sees it where it stands leftmost, behind the
+        ranges ``before``.
+        """
         if isinstance(item, q.RangeRef) or not self.reads(item):
             return True
         if item.kind in (q.JoinKind.INNER, q.JoinKind.LEFT):
@@ -93,7 +96,8 @@ class Grafting:
     # -- with copies ---------------------------------------------------------------------------------
 
     def copied(self, item: q.FromItem) -> tuple[q.FromItem, Keys | None]:
-        """Return an item with copies of the domain where it reads it, and the columns by which its rows belong to the domain's.
+        """Return an item with copies of the domain where it reads it, and the columns by which its rows
+        belong to the domain's.
 
         None: it reads none.
         """

@@ -1,4 +1,5 @@
-"""WITH items that the rewriting of sub-queries makes (``unnest``), moved from the query that reads them to the whole statement's.
+"""WITH items that the rewriting of sub-queries makes (``unnest``), moved from the query that reads them to
+the whole statement's.
 
 They read nothing of the queries around them, and DuckDB fails on WITH in what is itself correlated.
 """

@@ -6,8 +6,8 @@
     a LEFT JOIN b ON p AND q(SELECT … a.x)      (a LEFT JOIN r ON r.d1 = a.x) LEFT JOIN b ON p AND q(r.v)
     a LEFT JOIN b ON p AND q(SELECT … a.x, b.y)     a LEFT JOIN (b JOIN r ON r.d2 = b.y) ON p AND r.d1 = a.x AND q(r.v)
 
-r has a row for each of the values that the sub-select is asked for (``dependent``): the value v, or whether rows exist. IN, ANY and ALL
-become EXISTS first.
+r has a row for each of the values that the sub-select is asked for (``dependent``): the value v, or whether
+rows exist. IN, ANY and ALL become EXISTS first.
 """
 
 from __future__ import annotations

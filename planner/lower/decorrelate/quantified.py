@@ -2,8 +2,9 @@
 
     x < ANY (SELECT v FROM t WHERE c)      EXISTS (SELECT TRUE FROM t WHERE c AND x < v) OR EXISTS (… AND (x < v) IS NULL) AND NULL
 
-The comparison goes into the sub-select's own WHERE where that is the same; else the sub-select becomes a FROM item of the EXISTS, and what it
-reads outside is read from one level further in. In the tree that is plain to see, which ``sublinks`` would only write.
+The comparison goes into the sub-select's own WHERE where that is the same; else the sub-select becomes a FROM
+item of the EXISTS, and what it reads outside is read from one level further in. In the tree that is plain to
+see, which ``sublinks`` would only write.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _FOUND = (q.Target(expr=q.Const(type=BOOL, value=True), name="found"),)
 
 
 def written_as_exists(node: object, *, every: bool) -> Any:
-    """Return a tree with EXISTS for comparisons with ANY and ALL, but for plain IN; ``every``: not only of those that read a query around their own."""
+    """Return a tree with EXISTS for comparisons with ANY and ALL, but for plain IN; ``every``: not only of
+    those that read a query around their own.
+    """
     if isinstance(node, q.Select) and node.where is not None:
         found = [
             as_exists(term, truth=True) if _is_meant(term, every) else term for term in terms(node.where)
@@ -54,7 +57,9 @@ def _reads_outside(node: object, depth: int) -> bool:
 
 
 def can_be_exists(link: q.SubLink) -> bool:
-    """Return whether what is compared may be evaluated within the sub-select: it has none of its own, and is the same each time."""
+    """Return whether what is compared may be evaluated within the sub-select: it has none of its own, and is
+    the same each time.
+    """
     return not any(isinstance(n, q.SubLink) or is_volatile(n) for left in link.lefts for n in walk(left))
 
 
@@ -92,7 +97,9 @@ def _opened(query: q.QueryExpr) -> tuple[q.Select, list[q.Expr]]:
 
 
 def _is_plain(select: q.Select) -> bool:
-    """Return whether a row of a query's FROM that meets its WHERE is a row of it, whose values may be computed more than once or never."""
+    """Return whether a row of a query's FROM that meets its WHERE is a row of it, whose values may be
+    computed more than once or never.
+    """
     return not (
         select.grouped or select.distinct or select.windows or select.ctes or select.having or select.row_marks
         or select.limit is not None or select.offset is not None

@@ -249,7 +249,9 @@ def _is_own(expr: q.Expr) -> bool:
 def joined(
     select: q.Select, rows: q.SubqueryRange, values: Mapping[q.Expr, int], link: q.SubLink
 ) -> q.Select:
-    """Return the query LEFT JOINed with ``rows``, a row at most for each of the values, its last column in place of ``link``."""
+    """Return the query LEFT JOINed with ``rows``, a row at most for each of the values, its last column in
+    place of ``link``.
+    """
     index = len(select.ranges)
     source = chained(select.from_)
     on = conjunction([same(_column(rows, index, place), value) for value, place in values.items()])
@@ -290,7 +292,9 @@ def at_most_one_row(query: q.QueryExpr) -> bool:
 
 
 def _groups_below(select: q.Select) -> q.Select:
-    """Return a grouped query as one over its groups, which are a FROM item: what is asked of groups is asked of rows."""
+    """Return a grouped query as one over its groups, which are a FROM item: what is asked of groups is asked
+    of rows.
+    """
     if select.grouping_sets is not None or any(isinstance(n, q.GroupingFunc) for n in walk(select)):
         raise Unsuited
     places: dict[q.Expr, int] = {expr: n for n, expr in enumerate(select.group, 1)}
@@ -370,7 +374,9 @@ def _lateral(select: q.Select, index: int, range_: q.SubqueryRange, engine: Corr
 
 
 def _placed(select: q.Select, position: int) -> q.Select:
-    """Return the query with a join in its FROM list whose LATERAL items read what stands before it, as one that reads copies of that."""
+    """Return the query with a join in its FROM list whose LATERAL items read what stands before it, as one
+    that reads copies of that.
+    """
     item = select.from_[position]
     before = select.from_[:position]
     there = frozenset().union(*map(ranges_in, before))

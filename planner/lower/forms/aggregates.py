@@ -125,14 +125,18 @@ def _plain(function: str) -> SqlForm:
 
 
 def _unbounded(call: AggregateCall, args: Sequence[Val]) -> Node:
-    """Return whether a row whose arguments are all there has one that is NaN or infinite; NULL where there is no such row."""
+    """Return whether a row whose arguments are all there has one that is NaN or infinite; NULL where there is
+    no such row.
+    """
     there = b.and_(*(b.is_null(b.copied(a.node), True) for a in args))
     odd = [test(b.copied(a.node)) for a in args for test in (call.d.is_infinite, call.d.is_nan)]
     return call.call("bool_or", b.case([(there, b.or_(*odd))]))
 
 
 def _variance(function: str) -> SqlForm:
-    """Return the form of a variance or deviation: NaN where a value is NaN or infinite, of which the engines make 0 or an error."""
+    """Return the form of a variance or deviation: NaN where a value is NaN or infinite, of which the engines
+    make 0 or an error.
+    """
 
     def form(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node:
         value = args[0].node
@@ -156,7 +160,9 @@ def _variance(function: str) -> SqlForm:
 
 
 def _of_pairs(form: SqlForm, name: str) -> SqlForm:
-    """Return the form of an aggregate of pairs, which the row executor computes where one of them is NaN or infinite."""
+    """Return the form of an aggregate of pairs, which the row executor computes where one of them is NaN or
+    infinite.
+    """
 
     def of_finite(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node | Val:
         what = f"NaN or an infinity in {name}() in this executor is not supported"
@@ -170,7 +176,9 @@ def _of_pairs(form: SqlForm, name: str) -> SqlForm:
 
 
 def _of_spread(function: str, *spreads: str) -> SqlForm:
-    """Return the form of an aggregate that is NULL where all values of a side are one: the engines divide by zero there."""
+    """Return the form of an aggregate that is NULL where all values of a side are one: the engines divide by
+    zero there.
+    """
 
     def form(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node:
         def value(name: str) -> Node:

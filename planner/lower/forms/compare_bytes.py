@@ -1,4 +1,6 @@
-"""Engine forms of the comparisons of types whose values have an order of their own as engines keep them: enums, ranges, addresses, texts to search."""
+"""Engine forms of the comparisons of types whose values have an order of their own as engines keep them:
+enums, ranges, addresses, texts to search.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ _FUNCTIONS: Final = (
     ("tsquery_%s", "tsquery"), ("network_%s", "inet"), ("macaddr_%s", "macaddr"), ("macaddr8_%s", "macaddr8"),
     ("pg_lsn_%s", "pg_lsn"), ("cash_%s", "money"), ("xid8%s", "xid8"), ("hstore.hstore_%s", "hstore"), ("citext.citext_%s", "citext"),
 )  # fmt: skip
-"""What the functions of their operators are called, by the end of the name, and the type of both inputs: each has all six."""
+"""What the functions of their operators are called, by the end of the name, and the type of both inputs: each
+has all six."""
 
 
 def _register() -> None:

@@ -263,7 +263,9 @@ def _time_part(d: Dialect, us: Node, name: str) -> Node:
 
 
 def _interval_us(d: Dialect, x: Node) -> Node:
-    """Return an interval's microseconds, with years of 365.25 days and months of 30; 0A000 where a bigint may not hold them."""
+    """Return an interval's microseconds, with years of 365.25 days and months of 30; 0A000 where a bigint may
+    not hold them.
+    """
     months, days, us = (b.cast(b.field(x, p), d.types["int64"]) for p in "mdu")
 
     def is_far(part: Node, most: int) -> Node:

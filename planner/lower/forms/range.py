@@ -1,6 +1,7 @@
 """Engine forms of the tests of ranges: what a filter over many rows asks.
 
-Ranges of types with a fixed width have their bounds at fixed places (``pgwire.codecs.users.ranges``); others have no engine form:
+Ranges of types with a fixed width have their bounds at fixed places (``pgwire.codecs.users.ranges``); others
+have no engine form:
 
     01 | lower bound | upper bound        1 + 10 + 10 bytes; the empty range has one byte, and its bounds here none
          2 .. 11       12 .. 21

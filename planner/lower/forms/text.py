@@ -198,7 +198,8 @@ def _side(name: str) -> SqlForm:
 
 
 LONGEST = 64 << 10
-"""What a function may make of a short text in DuckDB, in characters: it makes two thousand of them at once, and counts none of that."""
+"""What a function may make of a short text in DuckDB, in characters: it makes two thousand of them at once,
+and counts none of that."""
 
 
 MOST_TIMES = 8

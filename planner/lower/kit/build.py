@@ -25,7 +25,8 @@ from pgwire.give_way import give_way
 Node: TypeAlias = Any
 
 ONCE = ("hf_py_", "random")
-"""How functions are called whose calls are not to be repeated: those of Python (``callouts.PREFIX``), and that of chance."""
+"""How functions are called whose calls are not to be repeated: those of Python (``callouts.PREFIX``), and
+that of chance."""
 
 _OPERATORS: dict[str, Callable[..., Node]] = {
     "+": exp.Add,
@@ -548,8 +549,8 @@ _Handler: TypeAlias = Callable[[Any, Node], str]
 def _printing(dialect: str) -> tuple[Dialect, dict[type, _Handler]]:
     """Return a dialect, and its functions for classes of nodes, each letting others run before.
 
-    sqlglot registers a dialect's class before it has given it its printer, so that one thread would print, and keep, another dialect's
-    forms while a second imports it: an import waits until the module is whole.
+    sqlglot registers a dialect's class before it has given it its printer, so that one thread would print,
+    and keep, another dialect's forms while a second imports it: an import waits until the module is whole.
     """
     importlib.import_module(f"sqlglot.dialects.{dialect}")
     known = Dialect.get_or_raise(dialect)

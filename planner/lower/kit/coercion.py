@@ -77,7 +77,9 @@ MOST_LABELS = 2000
 
 
 def _labels(d: Dialect, oid: int) -> Sequence[EnumLabel]:
-    """Return the labels of an enum. Raises SqlError 0A000 where there are too many to be looked through for each value."""
+    """Return the labels of an enum. Raises SqlError 0A000 where there are too many to be looked through for
+    each value.
+    """
     found = d.labels(oid)
     if len(found) > MOST_LABELS:
         raise not_supported(f"the text of an enum of more than {MOST_LABELS} labels in this executor")
@@ -153,7 +155,9 @@ def _read_bool(d: Dialect, node: Node) -> Node:
 
 
 def _text_of_citext(d: Dialect, x: Node) -> Node:
-    """Return the text of a citext: as long as its last four bytes say, right before them; 0: all before them (``pgwire.codecs.text.citext``)."""
+    """Return the text of a citext: as long as its last four bytes say, right before them; 0: all before them
+    (``pgwire.codecs.text.citext``).
+    """
     size = b.op("-", b.fn("octet_length", x), b.integer(4))
     count = d.number_of_hex(b.fn("hex", d.bytes_of(x, b.op("+", size, b.integer(1)), b.integer(4))))
 

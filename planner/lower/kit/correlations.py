@@ -1,13 +1,15 @@
-"""Which sub-queries that read the query around them an engine unnests by itself, and rightly; others are written anew (``unnest``) or refused.
+"""Which sub-queries that read the query around them an engine unnests by itself, and rightly; others are
+written anew (``unnest``) or refused.
 
-Spark unnests sub-queries whose references to the query around stand in WHERE, in the select list or in conditions of joins, under
-aggregates, LIMIT, UNION, window functions. It does not if they stand inside an aggregate or a window, in VALUES, in a WITH item or in a
-sub-select within, and takes correlated sub-selects in conditions of joins only exceptionally. In conditions of outer joins it takes them and
-answers wrongly.
+Spark unnests sub-queries whose references to the query around stand in WHERE, in the select list or in
+conditions of joins, under aggregates, LIMIT, UNION, window functions. It does not if they stand inside an
+aggregate or a window, in VALUES, in a WITH item or in a sub-select within, and takes correlated sub-selects
+in conditions of joins only exceptionally. In conditions of outer joins it takes them and answers wrongly.
 
-DuckDB unnests nearly everything, and loses rows, invents some or fails where references stand below set operations, grouping sets, outer
-joins of both sides or of the right one, windows, or more than one level in. So only what one SELECT reads by itself is left to it. Random
-queries beside PostgreSQL (tests/differential/test_nested.py) are the proof of what is left.
+DuckDB unnests nearly everything, and loses rows, invents some or fails where references stand below set
+operations, grouping sets, outer joins of both sides or of the right one, windows, or more than one level in.
+So only what one SELECT reads by itself is left to it. Random queries beside PostgreSQL
+(tests/differential/test_nested.py) are the proof of what is left.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class Correlations(Protocol):
     named: str
     """What it refuses, for the message of 0A000."""
     is_asked_by_exists: bool
-    """Whether comparisons with ANY and ALL are to be EXISTS in the tree, in conditions of joins, too; Spark takes EXISTS in fewer places."""
+    """Whether comparisons with ANY and ALL are to be EXISTS in the tree, in conditions of joins, too; Spark
+    takes EXISTS in fewer places."""
 
     def refuses(self, query: q.QueryExpr) -> bool:
         """Return whether a sub-query is not taken for where it reads the query around it."""

@@ -28,7 +28,9 @@ Named: TypeAlias = Callable[[str], Node]
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Steps of a chain that are gone through ``times`` times; the last one yields the parts that the first one takes."""
+    """Steps of a chain that are gone through ``times`` times; the last one yields the parts that the first
+    one takes.
+    """
 
     times: int
     steps: tuple[Callable[[Named], Parts], ...]
@@ -64,7 +66,9 @@ Labels = Callable[[int], Sequence[EnumLabel]]
 
 
 def labels_of(catalog: Catalog) -> Labels:
-    """Return the labels of enums as ``catalog`` has them. Plans are kept for long: where it is a server's, what is returned keeps the enums, and not the catalog."""
+    """Return the labels of enums as ``catalog`` has them. Plans are kept for long: where it is a server's,
+    what is returned keeps the enums, and not the catalog.
+    """
     types: UserTypes | None = getattr(catalog, "codec_types", None)
     if types is not None:
         enums = types.enums
@@ -82,7 +86,9 @@ def _no_labels(oid: int) -> Sequence[EnumLabel]:
 
 
 class Dialect(ABC):
-    """One engine's SQL. ``labels``: set it where enums may be printed or read. ``draws``: the statement calls random()."""
+    """One engine's SQL. ``labels``: set it where enums may be printed or read. ``draws``: the statement calls
+    random().
+    """
 
     name: Literal["duckdb", "spark"]
     types: dict[str, str]
@@ -312,7 +318,9 @@ class Dialect(ABC):
         """Return the array of generate_series(start, stop[, step]) of integers; 22023 for step 0."""
 
     def series_rows(self, args: Sequence[Val], label: str, column: str, result: SqlType) -> Node | None:
-        """Return generate_series of integers that need no column as a SELECT of one column, where that beats an array."""
+        """Return generate_series of integers that need no column as a SELECT of one column, where that beats
+        an array.
+        """
         return None
 
     def any_order(self) -> list[Node]:
@@ -349,7 +357,9 @@ class Dialect(ABC):
 
     @abstractmethod
     def same_document(self, node: Node) -> Node:
-        """Return a text that is the same for the texts of equal jsonb values: their numbers without zeros at the end."""
+        """Return a text that is the same for the texts of equal jsonb values: their numbers without zeros at
+        the end.
+        """
 
     @abstractmethod
     def failing(self, sqlstate: str, message: Node) -> Node:

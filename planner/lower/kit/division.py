@@ -95,10 +95,12 @@ def _estimated(d: Dialect, left: Val, right: Val) -> Node:
 
 
 def _bounded(d: Dialect, left: Val, right: Val, digits: int | None) -> Node | None:
-    """Return the struct of a quotient whose types alone say that it and all on the way to it fit 38 digits; None: they do not.
+    """Return the struct of a quotient whose types alone say that it and all on the way to it fit 38 digits;
+    None: they do not.
 
-    A quotient of PostgreSQL's scale has at most 21 digits unless an operand's scale is longer, so a dividend with all
-    places has no more than those and the divisor's. Spark plans a long expression slowly, and text makes this one short:
+    A quotient of PostgreSQL's scale has at most 21 digits unless an operand's scale is longer, so a dividend
+    with all places has no more than those and the divisor's. Spark plans a long expression slowly, and text
+    makes this one short:
 
         x = 783, y = 30, scale of x 2           7.83 / 30
         texts '783', '30'                       leading groups of four 7 and 30, both of weight 0: scale 20
@@ -159,7 +161,9 @@ def _bounded(d: Dialect, left: Val, right: Val, digits: int | None) -> Node | No
 
 
 def _leading(d: Dialect, text: Node, scale: int) -> Piece:
-    """Return weight and value of the leading group of four digits of a number >= 0, from its digits; 0 and 0 for zero."""
+    """Return weight and value of the leading group of four digits of a number >= 0, from its digits; 0 and 0
+    for zero.
+    """
     weight = _floor4(b.op("-", d.length(text), b.integer(scale + 1)), d)
     nothing = b.op("=", text, b.string("0"))
     width = b.op("-", b.op("-", d.length(text), b.integer(scale)), b.op("*", weight, b.integer(4)))  # 1 .. 4

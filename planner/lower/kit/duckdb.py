@@ -145,8 +145,8 @@ class DuckDialect(Dialect):
     def let(self, nodes: Sequence[Node], body: Callable[..., Node]) -> Node:
         """Bind several in one struct: a node inside the lambda of the one before might be an aggregate.
 
-        DuckDB fails where the arguments, FILTER or ORDER BY of an aggregate in a lambda hold another lambda, and takes no
-        sub-select there.
+        DuckDB fails where the arguments, FILTER or ORDER BY of an aggregate in a lambda hold another lambda,
+        and takes no sub-select there.
         """
         parts = [(f"v{i}", node) for i, node in enumerate(nodes) if not b.is_simple(node)]
         if len(parts) < 2:
@@ -223,7 +223,9 @@ class DuckDialect(Dialect):
         return b.cast(made, self.list_of(self.engine_type(result)))
 
     def series_rows(self, args: Sequence[Val], label: str, column: str, result: SqlType) -> Node | None:
-        """Return the function of FROM: an array takes memory that no limit counts, and its unnest looks for no interrupt."""
+        """Return the function of FROM: an array takes memory that no limit counts, and its unnest looks for
+        no interrupt.
+        """
         bounds = self._bounds_of_series(args)
         if any(b.has_column(bound) for bound in bounds):
             return None

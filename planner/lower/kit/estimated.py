@@ -1,4 +1,5 @@
-"""Exact quotients of DuckDB's DECIMALs without its division, which costs about a microsecond (128 bits, digit by digit).
+"""Exact quotients of DuckDB's DECIMALs without its division, which costs about a microsecond (128 bits, digit
+by digit).
 
 Casts to DOUBLE and back, products and differences of DECIMAL(38, 0) cost some ten nanoseconds each. So a quotient is
 estimated in floating point, and what remains of the dividend, which is exact, is divided in the same way:

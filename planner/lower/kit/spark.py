@@ -321,7 +321,9 @@ class SparkDialect(Dialect):
         return b.fn("regexp_like", node, b.string(f"\\A(?:{pattern})\\z"))
 
     def contains_match(self, node: Node, pattern: str) -> Node:
-        """Search; ``$`` is the very end only. 0A000 for patterns that Java, which tries all ways, may be busy with for ever."""
+        """Search; ``$`` is the very end only. 0A000 for patterns that Java, which tries all ways, may be busy
+        with for ever.
+        """
         if not compiled(pattern).tame:
             raise not_supported("this regular expression in this executor")
         text = pattern[:-1] + "\\z" if pattern.endswith("$") and not pattern.endswith("\\$") else pattern

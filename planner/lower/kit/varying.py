@@ -249,8 +249,8 @@ def compare(d: Dialect, symbol: str, left: Val, right: Val) -> Node:
 def _compare_usual_first(d: Dialect, symbol: str, left: Val, right: Val) -> Node:
     """Return ``left symbol right`` of simple nodes: of usual values by two integers, of others by their digits.
 
-    Spark takes long to analyse long expressions, so what is for unusual values is short; it evaluates that, which it does
-    not compile, for those alone.
+    Spark takes long to analyse long expressions, so what is for unusual values is short; it evaluates that,
+    which it does not compile, for those alone.
     """
     usual: list[Node] = []
     numbers: list[Node] = []

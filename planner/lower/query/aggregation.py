@@ -141,7 +141,9 @@ def lower_aggregate(lw: LoweringContext, expr: q.Aggregate, stages: Stages) -> V
 
 
 def _stage(lw: LoweringContext, stages: Stages, key: Hashable) -> Callable[[Node], Node] | None:
-    """Return what makes a value computed from the arguments, one for each ``key``, a column; None: Spark finds it itself."""
+    """Return what makes a value computed from the arguments, one for each ``key``, a column; None: Spark
+    finds it itself.
+    """
     return (lambda node: stages.put(node, 1, ("of", key))) if lw.d.name == "duckdb" else None
 
 
@@ -156,8 +158,9 @@ def under_filter(lw: LoweringContext, value: Val, condition: Node | None) -> Val
 
 
 def _staged(lw: LoweringContext, stages: Stages, value: Val, key: Hashable) -> Val:
-    """Return as a column what is to be computed before the call: in DuckDB an argument of varying scale, which aggregates use
-    several times, in Spark one with a sub-select, which would take the call into a query of its own (``SparkDialect.let``).
+    """Return as a column what is to be computed before the call: in DuckDB an argument of varying scale,
+    which aggregates use several times, in Spark one with a sub-select, which would take the call into a query
+    of its own (``SparkDialect.let``).
     """
     if lw.d.name == "spark" and b.has_query(value.node):
         return replace(value, node=stages.put(value.node, 0, key))
@@ -313,7 +316,9 @@ def _total_of_nothing(
 
 
 def _grouping_calls(select: q.Select) -> list[q.GroupingFunc]:
-    """Return the calls of this query's GROUPING; those of sub-selects are their own (``lower_query`` refuses others)."""
+    """Return the calls of this query's GROUPING; those of sub-selects are their own (``lower_query`` refuses
+    others).
+    """
     roots: list[Any] = [*select.targets, *select.windows]
     if select.having is not None:
         roots.append(select.having)

@@ -5,9 +5,10 @@
     DuckDB   scans, filters, groups, sums
     Python   to_char of the days and the match of the notes, a vector of values at a time: hf_py_1(day), hf_py_2(note)
 
-An expression becomes a call of ``hf_py_<n>``. Its arguments are its largest parts that the engine computes itself; what
-is between them is compiled as the row executor compiles it, so it gives the same values and raises the same
-errors. What changes anything, waits, or reads the catalog is never called out to: DuckDB calls from threads of its own, as often as it likes.
+An expression becomes a call of ``hf_py_<n>``. Its arguments are its largest parts that the engine computes
+itself; what is between them is compiled as the row executor compiles it, so it gives the same values and
+raises the same errors. What changes anything, waits, or reads the catalog is never called out to: DuckDB
+calls from threads of its own, as often as it likes.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Arguments:
         self.values: list[Val] = []
 
     def of(self, expr: q.Expr) -> q.Expr:
-        """Return ``expr`` with its largest parts that the engine computes as Var(range=0, attnum=number of the argument).
+        """Return ``expr`` with its largest parts that the engine computes as Var(range=0, attnum=number of
+        the argument).
 
         Raises:
             SqlError: 0A000 where nobody computes a part.
@@ -136,7 +138,9 @@ def refused(what: str) -> SqlError:
 
 
 def may_call(proc: int) -> bool:
-    """Return whether an engine may call a function in Python: it changes nothing, and knows its arguments and settings only."""
+    """Return whether an engine may call a function in Python: it changes nothing, and knows its arguments and
+    settings only.
+    """
     fact, row = facts().procs.get(proc), load().functions.get(proc)
     if fact is None or row is None or row.python is None or fact.volatility == "v":
         return False

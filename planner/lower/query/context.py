@@ -1,4 +1,6 @@
-"""What lowers expressions asks of what lowers the queries around them (``planner.lower.query.lowering.Lowering``, which is one)."""
+"""What lowers expressions asks of what lowers the queries around them
+(``planner.lower.query.lowering.Lowering``, which is one).
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ from planner.lower.query.scope import Callout, Result
 class LoweringContext(Protocol):
     """One lowering of one statement.
 
-    ``d``: the engine it is for; ``values``: the parameters' values where the dialect writes them as literals, else None; ``registry``: of
-    built-in functions; ``callouts``: what the engine is to call; ``calls_out``: whether it may.
+    ``d``: the engine it is for; ``values``: the parameters' values where the dialect writes them as literals,
+    else None; ``registry``: of built-in functions; ``callouts``: what the engine is to call; ``calls_out``:
+    whether it may.
     """
 
     d: Dialect
@@ -63,7 +66,9 @@ class LoweringContext(Protocol):
         ...
 
     def condition(self, expr: q.Expr, *, outer_join: bool = False) -> Node:
-        """Return a WHERE, ON or HAVING condition; of a sub-select only its truth is asked. ``outer_join``: the ON of one."""
+        """Return a WHERE, ON or HAVING condition; of a sub-select only its truth is asked. ``outer_join``:
+        the ON of one.
+        """
         ...
 
     def window_function(self, expr: q.WindowFunc) -> Val:

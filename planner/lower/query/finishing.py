@@ -43,7 +43,8 @@ def split(
     """Return ``expr`` for Python to compute; ``leaf`` is told which sub-expressions the engine delivers,
     and answers with what stands for them.
 
-    An expression that the engine computes wholly is one leaf. ``divides``: divisions of numerics are Python's all the same.
+    An expression that the engine computes wholly is one leaf. ``divides``: divisions of numerics are Python's
+    all the same.
 
     Raises:
         SqlError: 0A000 where neither can compute a part.

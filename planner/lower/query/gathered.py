@@ -3,8 +3,8 @@
     percentile_disc(0.5) WITHIN GROUP (ORDER BY n)     hf_py_1(array_agg(n ORDER BY n) FILTER (WHERE n IS NOT NULL), 0.5)
     jsonb_each_text(js) AS t (key, value)              SELECT s.f1, s.f2 FROM (SELECT unnest(hf_py_2(js)) AS s)
 
-DuckDB gathers and sorts the values of a group, and Python steps the aggregate's state with them. A set comes back as a list,
-at most ``engine.executors.local.callouts.SET_ITEMS`` long.
+DuckDB gathers and sorts the values of a group, and Python steps the aggregate's state with them. A set comes
+back as a list, at most ``engine.executors.local.callouts.SET_ITEMS`` long.
 """
 
 from __future__ import annotations

@@ -6,12 +6,14 @@
       JOIN (SELECT avg(c.y) AS q1, c.k AS q2 FROM c WHERE c.z = 1 GROUP BY c.k) AS s ON s.q2 = b.k
     WHERE a.x < s.q1                                       (LEFT JOIN where rows without a match may stay)
 
-Spark rewrites such sub-selects itself, but only where the aggregate is the outermost of the sub-select does it join by the
-sub-select's own column; below a projection it first collects the distinct values of ``b.k`` by a join of its own. Values that take part
-in an expression more than once (numerics of varying scale) would moreover have to be named, which Spark allows of a column
-alone. So each becomes a column: one row per key, or one row at all where nothing is correlated.
+Spark rewrites such sub-selects itself, but only where the aggregate is the outermost of the sub-select does
+it join by the sub-select's own column; below a projection it first collects the distinct values of ``b.k`` by
+a join of its own. Values that take part in an expression more than once (numerics of varying scale) would
+moreover have to be named, which Spark allows of a column alone. So each becomes a column: one row per key, or
+one row at all where nothing is correlated.
 
-Lifted are aggregates of everything whose references to the query around are sides of equalities AND joins; others stay for Spark.
+Lifted are aggregates of everything whose references to the query around are sides of equalities AND joins;
+others stay for Spark.
 """
 
 from __future__ import annotations

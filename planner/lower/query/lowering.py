@@ -333,7 +333,9 @@ class Lowering:
         return _Body(node, columns, [False] * len(columns), True, places)
 
     def _finished(self, expr: q.Expr, leaf: Callable[[q.Expr, Val], q.Expr]) -> q.Expr:
-        """Return a target for Python to finish, or one that the engine computes with Python's help where that is in its middle."""
+        """Return a target for Python to finish, or one that the engine computes with Python's help where that
+        is in its middle.
+        """
         try:
             with self.without_callouts():
                 return finishing.split(self, expr, leaf)
@@ -390,7 +392,9 @@ class Lowering:
         ]
 
     def condition(self, expr: q.Expr, *, outer_join: bool = False) -> Node:
-        """Return a WHERE, ON or HAVING condition; of a sub-select only its truth is asked. ``outer_join``: the ON of one."""
+        """Return a WHERE, ON or HAVING condition; of a sub-select only its truth is asked. ``outer_join``:
+        the ON of one.
+        """
         if isinstance(expr, q.BoolExpr) and expr.kind == "and":
             return b.and_(*(self.condition(a, outer_join=outer_join) for a in expr.args))
         if isinstance(expr, q.SubLink) and self.substituted(expr) is None:
@@ -491,7 +495,8 @@ class Lowering:
         return b.table(use.placeholder, label)
 
     def _bordered(self, query: q.QueryExpr) -> q.QueryExpr:
-        """Return a query behind OFFSET 0, through which DuckDB moves no condition: nothing looks at rows that it does not give.
+        """Return a query behind OFFSET 0, through which DuckDB moves no condition: nothing looks at rows that
+        it does not give.
 
         Spark has nothing that its optimizer keeps to, so it is refused.
         """
@@ -522,7 +527,9 @@ class Lowering:
         *,
         bordered: bool = False,
     ) -> Node:
-        """Return a sub-select of the columns ``used`` of those rows of a table, range 0 of ``from_``, for which ``where`` holds."""
+        """Return a sub-select of the columns ``used`` of those rows of a table, range 0 of ``from_``, for
+        which ``where`` holds.
+        """
         types = {c.attnum: c.type for c in range_.columns} | {
             q.ROW_ID: SqlType(f.INT8),
             q.TABLEOID: SqlType(f.OID),

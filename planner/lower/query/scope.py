@@ -114,11 +114,10 @@ class Callout:
     """One function that the engine calls.
 
     Attributes:
-        name: its name in the SQL text, a placeholder that the executor replaces.
-        function: what computes it.
-        args: types of the arguments, and the engine's types of them.
-        result: type of the value, and the engine's.
-        repeats: whether equal arguments give values that cannot be told apart, so that they may be remembered. (1.0 and 1.00
+        name: its name in the SQL text, a placeholder that the executor replaces. function: what computes it.
+        args: types of the arguments, and the engine's types of them. result: type of the value, and the
+        engine's. repeats: whether equal arguments give values that cannot be told apart, so that they may be
+        remembered. (1.0 and 1.00
             are equal, 0.0 and -0.0 are.)
         rows: where the value is a set, the types of its columns.
     """

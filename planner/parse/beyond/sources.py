@@ -1,8 +1,8 @@
 """CREATE, ALTER and DROP SOURCE, found by tokens as the statements of ``planner.parse.beyond``.
 
-    CREATE SOURCE [IF NOT EXISTS] name [(columns)] [INTO table] FROM kind [(option = value, ...)] [WITH (timeline = name)]
-    ALTER SOURCE [IF EXISTS] name PAUSE | RESUME
-    DROP SOURCE [IF EXISTS] name [, ...] [RESTRICT | CASCADE]
+    CREATE SOURCE [IF NOT EXISTS] name [(columns)] [INTO table] FROM kind [(option = value, ...)] [WITH
+    (timeline = name)] ALTER SOURCE [IF EXISTS] name PAUSE | RESUME DROP SOURCE [IF EXISTS] name [, ...]
+    [RESTRICT | CASCADE]
 
 The columns read as those of CREATE TABLE, which is put in the place of CREATE SOURCE: ``CREATE TABLE  name (columns)``.
 """

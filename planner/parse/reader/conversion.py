@@ -39,7 +39,9 @@ def create_conversion(reader: OptionReader, body: Raw) -> ast.StatementNode:
 
 
 def about_conversion(reader: OptionReader, kind: str, body: Raw) -> ast.StatementNode | None:
-    """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about conversions or collations, else return None."""
+    """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about conversions or collations,
+    else return None.
+    """
     key = _WHAT.get(kind)
     made = None if key is None else _KINDS.get(object_word(body[key]))
     if made is None:

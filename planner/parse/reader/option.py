@@ -46,7 +46,9 @@ def about_part(
     drop: Callable[..., ast.StatementNode],
     comment: Callable[..., ast.StatementNode],
 ) -> ast.StatementNode | None:
-    """Read RENAME, DROP and COMMENT of an object that is named within its table and whose kind is ``word``, else return None."""
+    """Read RENAME, DROP and COMMENT of an object that is named within its table and whose kind is ``word``,
+    else return None.
+    """
     key = {"RenameStmt": "renameType", "DropStmt": "removeType", "CommentStmt": "objtype"}.get(kind)
     if key is None or object_word(body[key]) != word:
         return None
@@ -121,7 +123,9 @@ class OptionReader(RawReader):
         )
 
     def object_name(self, node: Raw) -> ast.Name:
-        """Read the name that a statement calls an object by, in the parts it is written in; a large object's number is one."""
+        """Read the name that a statement calls an object by, in the parts it is written in; a large object's
+        number is one.
+        """
         for kind, body in node.items():
             if kind in ("Integer", "Float"):
                 return (str(large_object_number(node)),)

@@ -1,4 +1,6 @@
-"""Raw parse tree -> AST, for statements about what roles own, and extensions (see ``planner.parse.reader.statement``)."""
+"""Raw parse tree -> AST, for statements about what roles own, and extensions (see
+``planner.parse.reader.statement``).
+"""
 
 from __future__ import annotations
 

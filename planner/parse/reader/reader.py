@@ -32,8 +32,8 @@ _CONTINUE: Final = bytes(range(0x80, 0xC0))
 def read_each(read: Callable[[Raw], T], nodes: Iterable[Raw]) -> tuple[T, ...]:
     """Read each of so many nodes as a client likes.
 
-    Where reading is cancelled, what has been read goes by ``pgwire.release.release_error``, which sees the locals of frames: the list of a
-    comprehension would go at once, and hold everybody up.
+    Where reading is cancelled, what has been read goes by ``pgwire.release.release_error``, which sees the
+    locals of frames: the list of a comprehension would go at once, and hold everybody up.
     """
     found: list[T] = []
     for node in nodes:

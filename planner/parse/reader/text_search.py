@@ -1,4 +1,6 @@
-"""Raw parse tree -> AST, for statements about text search configurations and dictionaries (see ``planner.parse.reader.statement``)."""
+"""Raw parse tree -> AST, for statements about text search configurations and dictionaries (see
+``planner.parse.reader.statement``).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def alter_dictionary(reader: OptionReader, body: Raw) -> ast.StatementNode:
 
 
 def about_text_search(reader: OptionReader, kind: str, body: Raw) -> ast.StatementNode | None:
-    """Read CREATE, RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about these kinds, else return None."""
+    """Read CREATE, RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about these kinds, else
+    return None.
+    """
     key = {
         "DefineStmt": "kind", "RenameStmt": "renameType", "AlterObjectSchemaStmt": "objectType",
         "AlterOwnerStmt": "objectType", "DropStmt": "removeType", "CommentStmt": "objtype",

@@ -5,8 +5,9 @@
     a number of errno           the local copy could not be written            ``persist.trouble``
     anything else               refused: 58030, once
 
-pyarrow tells all of it as text alone. It asks again by itself, three times in all, where the connection breaks, a time-out passes or
-the store answers 5xx: what is ``passing`` here is asked again on top of that only where it has not done so (``repeated``).
+pyarrow tells all of it as text alone. It asks again by itself, three times in all, where the connection
+breaks, a time-out passes or the store answers 5xx: what is ``passing`` here is asked again on top of that
+only where it has not done so (``repeated``).
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ Meaning: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``kind``: decides the SQLSTATE. ``passing``: the same may succeed later. ``repeated``: pyarrow has tried it again."""
+    """``kind``: decides the SQLSTATE. ``passing``: the same may succeed later. ``repeated``: pyarrow has
+    tried it again.
+    """
 
     meaning: Meaning
     kind: TroubleKind

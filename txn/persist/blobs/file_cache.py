@@ -133,7 +133,9 @@ class FileCache:
                     self._fetching.pop(name).set()
 
     def renew(self, name: str, fetch: Callable[[str], None], *, keep: bool = False) -> Hold:
-        """Fetch a copy that is damaged, or gone, anew; as ``hold``. Who holds it holds the new one, who has it open reads on in the old."""
+        """Fetch a copy that is damaged, or gone, anew; as ``hold``. Who holds it holds the new one, who has
+        it open reads on in the old.
+        """
         while True:
             with self._lock:
                 other = self._fetching.get(name)

@@ -2,11 +2,13 @@
 
     write  tmp/<n>   ->  fsync file  ->  rename to its name  ->  fsync the directory
 
-A crash leaves at most files in ``tmp``, which the next opening removes. Other processes write by a grant, which is a
-folder in ``tmp``: what they have begun there cannot get its name once the folder has been renamed away. Folders that somebody has removed
-under a running server are made again, but for those whose absence says that one may write no more, and where they are is not where they were
-(the data directory was renamed, a file system unmounted): a file that is not below what was opened would be missing after the next start. System calls go through a ``Files``
-object, so that tests can make each of them fail (no space, I/O error). Names are never overwritten.
+A crash leaves at most files in ``tmp``, which the next opening removes. Other processes write by a grant,
+which is a folder in ``tmp``: what they have begun there cannot get its name once the folder has been renamed
+away. Folders that somebody has removed under a running server are made again, but for those whose absence
+says that one may write no more, and where they are is not where they were (the data directory was renamed, a
+file system unmounted): a file that is not below what was opened would be missing after the next start. System
+calls go through a ``Files`` object, so that tests can make each of them fail (no space, I/O error). Names are
+never overwritten.
 """
 
 from __future__ import annotations
@@ -93,10 +95,11 @@ class LocalBlob:
     ) -> None:
         """Removes what an earlier owner left in ``tmp``.
 
-        ``writer``: this owner's folder in there, where owners share the directory. One that was deposed and does
-        not know it yet finds its own removed, and can publish nothing more. ``leads``: tells, in any thread, that no other can have
-        removed it yet, so that it is made again; None: nobody can tell that where there is a ``writer``, and without one it always holds.
-        ``owned``: raises Displaced, in any thread, if the directory around it is not the one that it was.
+        ``writer``: this owner's folder in there, where owners share the directory. One that was deposed and
+        does not know it yet finds its own removed, and can publish nothing more. ``leads``: tells, in any
+        thread, that no other can have removed it yet, so that it is made again; None: nobody can tell that
+        where there is a ``writer``, and without one it always holds. ``owned``: raises Displaced, in any
+        thread, if the directory around it is not the one that it was.
         """
         self._root = os.path.abspath(root)
         self._files = files or Files()
@@ -173,7 +176,9 @@ class LocalBlob:
             return
 
     def _made_again(self, work: Callable[[], T]) -> T:
-        """Do ``work`` in this owner's folder; where somebody has removed that, once more, unless a successor may have."""
+        """Do ``work`` in this owner's folder; where somebody has removed that, once more, unless a successor
+        may have.
+        """
         try:
             return work()
         except FileNotFoundError:
@@ -356,7 +361,9 @@ def _write_all(file: BinaryIO, data: bytes) -> None:
 
 
 def _discard(path: str) -> None:
-    """Remove what could not be written, if that is possible: the next start clears the directory, and why it was not written counts."""
+    """Remove what could not be written, if that is possible: the next start clears the directory, and why it
+    was not written counts.
+    """
     with suppress(OSError):
         os.unlink(path)
 

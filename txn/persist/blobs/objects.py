@@ -47,7 +47,8 @@ CLUSTER_OBJECT: Final = "CLUSTER"
 CONNECT_TIMEOUT_S: Final = 5.0
 REQUEST_TIMEOUT_S: Final = 30.0
 PAUSE_S: Final = 0.1
-"""Before what a store has refused for the moment is asked again; doubled before each further try, of ``trouble.TRIES``."""
+"""Before what a store has refused for the moment is asked again; doubled before each further try, of
+``trouble.TRIES``."""
 THREADS: Final = 8
 WARM_READS: Final = 8
 """Ranges read from one object before it is fetched whole."""
@@ -193,7 +194,9 @@ class ObjectBlob:
             raise
 
     def _withdraw(self, key: str, stream: Any) -> bool:
-        """See to it that nothing is there; return whether that is so. What cannot be removed has a name that nobody will refer to."""
+        """See to it that nothing is there; return whether that is so. What cannot be removed has a name that
+        nobody will refer to.
+        """
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()  # here, not by the collector, which would stop all threads meanwhile
@@ -385,7 +388,9 @@ class ObjectBlob:
     # -- errors ------------------------------------------------------------------------------------
 
     async def _run(self, verb: str, name: str, work: Callable[[], T]) -> T:
-        """Do ``work`` in a thread, and again while what it meets may pass; what the store says comes as StoreUnavailable."""
+        """Do ``work`` in a thread, and again while what it meets may pass; what the store says comes as
+        StoreUnavailable.
+        """
         return await self._offload(lambda: self._asked(verb, name, work))
 
     async def _offload(self, work: Callable[[], T]) -> T:
@@ -429,7 +434,9 @@ class ObjectBlob:
         return StoreUnavailable(self.url.name, f"could not {verb} {where}: {text}", answer.kind)
 
     def _missing(self, verb: str, name: str, error: FileNotFoundError) -> Exception:
-        """Tell a missing object from a missing bucket, which a HEAD request answers alike, and from a missing cache directory."""
+        """Tell a missing object from a missing bucket, which a HEAD request answers alike, and from a missing
+        cache directory.
+        """
         where = f"{self.url.name}/{name}".rstrip("/")
         if error.filename is not None:
             return StoreUnavailable(self.url.name, f"could not keep a copy of {where}: {error}")

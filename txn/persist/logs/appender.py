@@ -4,9 +4,10 @@
                            ├─────> REFUSED: not done  ──> the next
                            └─────> anything else, the socket's end, or no answer: killed; once it is gone, Indeterminate
 
-A thread of the server's would have to get the interpreter before it can begin, and again after each of SQLite's calls. The loop, which has
-answers to write, gives it up for moments only and takes it again before the thread has woken, so that an append began
-half a millisecond late. The process needs a processor and nothing else.
+A thread of the server's would have to get the interpreter before it can begin, and again after each of
+SQLite's calls. The loop, which has answers to write, gives it up for moments only and takes it again before
+the thread has woken, so that an append began half a millisecond late. The process needs a processor and
+nothing else.
 """
 
 from __future__ import annotations
@@ -111,7 +112,9 @@ class LogAppender:
 
 
 def spawn(url: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """Start a process for the SQLite file at ``url``. Blocks; time slices of the calling thread are the process's. Raises OSError."""
+    """Start a process for the SQLite file at ``url``. Blocks; time slices of the calling thread are the
+    process's. Raises OSError.
+    """
     root = str(Path(__file__).resolve().parents[3])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
     ours, theirs = socket.socketpair()

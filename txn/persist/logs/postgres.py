@@ -19,9 +19,9 @@ It must not take effect after its successor was refused. So each connection that
 from ``state`` first, which is checked as the epoch is: once the next connection has its number, whatever older ones
 left behind has ended or will find that it is too late.
 
-Three connections, so that a renewal of the lease waits for no append: ``log``, ``register``, ``bulk`` (replay, trimming).
-They are made when needed and replaced when broken. A server error other than a full disk is reported as
-Indeterminate: repeating the call is always right.
+Three connections, so that a renewal of the lease waits for no append: ``log``, ``register``, ``bulk``
+(replay, trimming). They are made when needed and replaced when broken. A server error other than a full disk
+is reported as Indeterminate: repeating the call is always right.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:\[\]]*)(?::[0-9]*)?")
 def shown(url: str) -> str:
     """Return a connection URL without its password and parameters, for messages.
 
-    Nothing is shown of one that may be divided in the wrong place: a password with a ``/``, ``?`` or ``#`` that is not escaped ends the
-    part that has it, and would be taken for a port and a path.
+    Nothing is shown of one that may be divided in the wrong place: a password with a ``/``, ``?`` or ``#``
+    that is not escaped ends the part that has it, and would be taken for a port and a path.
     """
     try:
         parts = urlsplit(url)
@@ -189,8 +189,8 @@ class _Lane:
     async def session(self, connection: Connection, claim: str, epoch: int) -> int:
         """Return this connection's number under ``epoch``, taking one if need be.
 
-        Raises Fenced; Indeterminate where there is no space for that, and an earlier connection may have left behind what only
-        a new number keeps from taking effect: a full disk refuses then, but settles nothing.
+        Raises Fenced; Indeterminate where there is no space for that, and an earlier connection may have left
+        behind what only a new number keeps from taking effect: a full disk refuses then, but settles nothing.
         """
         if self._session is None or self._session[0] != epoch:
             try:

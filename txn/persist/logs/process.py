@@ -3,14 +3,15 @@
     socket   HEAD, payload ──>│ INSERT, commit = fdatasync │──> DONE, REFUSED or FAILED, one byte each
     its end  ends the process, and nothing else does
 
-The server alone starts it, by ``txn.persist.logs.appender``. Entries come one at a time, each when the one before is answered. It
-has a connection of its own to the server's SQLite file; who may write is between the two connections, and the statement
-that appends checks epoch and sequence number itself. An entry that is not durable is not explained here: the server repeats it
-where it can tell why.
+The server alone starts it, by ``txn.persist.logs.appender``. Entries come one at a time, each when the one
+before is answered. It has a connection of its own to the server's SQLite file; who may write is between the
+two connections, and the statement that appends checks epoch and sequence number itself. An entry that is not
+durable is not explained here: the server repeats it where it can tell why.
 
-Checkpoints, of this process and of the server's thread alike, are made while nobody can write (``checkpoint``), after much was
-written or in an idle moment. SQLite's own, after a commit, are switched off: they let another connection write at the same time, and up to
-SQLite 3.51.2 a commit that starts the write-ahead file anew at that moment may be lost (sqlite.org/wal.html, "The WAL-Reset Bug").
+Checkpoints, of this process and of the server's thread alike, are made while nobody can write
+(``checkpoint``), after much was written or in an idle moment. SQLite's own, after a commit, are switched off:
+they let another connection write at the same time, and up to SQLite 3.51.2 a commit that starts the
+write-ahead file anew at that moment may be lost (sqlite.org/wal.html, "The WAL-Reset Bug").
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ class Written:
         self._bytes = self._writes = 0
 
     def note(self, size: int) -> None:
-        """Note a write of ``size`` bytes: the pages that it fills, one that points to them, one for what is beside it."""
+        """Note a write of ``size`` bytes: the pages that it fills, one that points to them, one for what is
+        beside it.
+        """
         self._writes += 1
         self._bytes += (size // PAGE_BYTES + 2) * PAGE_BYTES
 
@@ -79,8 +82,8 @@ class Written:
 def settle(db: sqlite3.Connection) -> None:
     """Have each commit synced before it is acknowledged, and no checkpoint made but those of ``checkpoint``.
 
-    What is deleted is not written over (``secure_delete``, which some builds of SQLite have by default): trimming the log would write as much as the log
-    is long.
+    What is deleted is not written over (``secure_delete``, which some builds of SQLite have by default):
+    trimming the log would write as much as the log is long.
     """
     db.execute("PRAGMA secure_delete = OFF").fetchall()
     db.execute("PRAGMA synchronous = FULL")
@@ -90,9 +93,9 @@ def settle(db: sqlite3.Connection) -> None:
 def checkpoint(db: sqlite3.Connection) -> None:
     """Take the write-ahead file into the other one; nobody can write meanwhile, who reads is not held up.
 
-    Without effect where another connection makes one at this moment. Whoever reads an older state for longer than
-    ``CHECKPOINT_BUSY_S`` leaves the rest to the next one. Nor where there is no space for what the file would grow by: it would take what there
-    is, and end in the middle.
+    Without effect where another connection makes one at this moment. Whoever reads an older state for longer
+    than ``CHECKPOINT_BUSY_S`` leaves the rest to the next one. Nor where there is no space for what the file
+    would grow by: it would take what there is, and end in the middle.
     """
     try:
         if not fits(db):

@@ -1,7 +1,8 @@
 """Whether a write of the log failed for want of space: a full device, an exceeded quota, a limit on the size of files.
 
-SQLite tells the first alone apart (SQLITE_FULL). The others are an error of writing like any other, so it is tried whether as much could be
-written now, beside the log and behind its end. Neither has happened then: SQLite writes what commits last, and rolls the rest back.
+SQLite tells the first alone apart (SQLITE_FULL). The others are an error of writing like any other, so it is
+tried whether as much could be written now, beside the log and behind its end. Neither has happened then:
+SQLite writes what commits last, and rolls the rest back.
 
 For the process that appends, too, which imports little (``log_process``).
 """

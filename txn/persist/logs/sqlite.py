@@ -461,8 +461,8 @@ class SqliteConsensus:
     async def shrink(self) -> None:
         """Make the file, and the write-ahead file, as small as what is in them. Raises OutOfSpace, Indeterminate.
 
-        A checkpoint would write the pages of entries that are gone, too, as long as the file counts them: so first VACUUM, for which what
-        is left is written once more. Without effect where little is gone.
+        A checkpoint would write the pages of entries that are gone, too, as long as the file counts them: so
+        first VACUUM, for which what is left is written once more. Without effect where little is gone.
         """
 
         def work() -> None:

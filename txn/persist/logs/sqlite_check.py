@@ -86,7 +86,9 @@ def _tells(data: bytes) -> bool:
 
 
 def valid_frames(path: str) -> int:
-    """Return how many frames of the write-ahead file of ``path`` SQLite takes for valid. Raises OSError, struct.error."""
+    """Return how many frames of the write-ahead file of ``path`` SQLite takes for valid. Raises OSError,
+    struct.error.
+    """
     with opened(path + "-shm") as file:
         (valid,) = _MX_FRAME.unpack(file.read(_MX_FRAME.size))
     return int(valid)

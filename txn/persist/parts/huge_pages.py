@@ -4,9 +4,10 @@
                               └─ its huge columns  ──pages of values, piece by piece─────────────────┴──► file
     footers of the small files ──offsets, sizes and codecs of what was really written──► one footer
 
-Arrow's own writer has a value four times before it is in the file: in its table, as encoded, as a page, and as what it gives to Python. Here it is there
-once. The pages are those of the format's first version: plain values, levels of one bit, a checksum each, and zstd in a stream where that is worth it.
-Footers are Thrift's compact protocol, read and written as far as they need to be: what is not known of them is kept as it is.
+Arrow's own writer has a value four times before it is in the file: in its table, as encoded, as a page, and
+as what it gives to Python. Here it is there once. The pages are those of the format's first version: plain
+values, levels of one bit, a checksum each, and zstd in a stream where that is worth it. Footers are Thrift's
+compact protocol, read and written as far as they need to be: what is not known of them is kept as it is.
 """
 
 from __future__ import annotations
@@ -173,11 +174,10 @@ def write(
     """Write a table as a Parquet file; in a thread.
 
     Args:
-        file: to write to.
-        table: a pyarrow.Table of one row or more.
-        huge: its columns of text or bytes that are written here; True: compressed.
-        group_rows: how many rows a row group has.
-        write_small: writes a table, which is one row group, as a Parquet file; the huge columns without compression, dictionary and bounds.
+        file: to write to. table: a pyarrow.Table of one row or more. huge: its columns of text or bytes that
+        are written here; True: compressed. group_rows: how many rows a row group has. write_small: writes a
+        table, which is one row group, as a Parquet file; the huge columns without compression, dictionary and
+        bounds.
     """
     file.write(_MAGIC)
     at = len(_MAGIC)

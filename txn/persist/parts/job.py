@@ -3,9 +3,9 @@
     server                       worker: one task of the job                      server
     PartJob  ──pickled──►  batches ─► tables of at most part_rows ─► write_part  ──WrittenPart──►  adopts, or deletes
 
-The workers use the very code that the server uses (``persist.part_write``), under a grant of the blob store that ends with the
-job: a task that lives on, or a second attempt of it, cannot add files to what the server has adopted or swept. Names
-carry the epoch, the job, the task and the worker, so attempts never meet.
+The workers use the very code that the server uses (``persist.part_write``), under a grant of the blob store
+that ends with the job: a task that lives on, or a second attempt of it, cannot add files to what the server
+has adopted or swept. Names carry the epoch, the job, the task and the worker, so attempts never meet.
 
 Row ids need no agreement: the n-th part of task i has those from ``first + (n * tasks + i) * part_rows`` on.
 """
@@ -34,8 +34,9 @@ from txn.values.exact import concatenated, table_of
 class PartJob:
     """What workers need to know. Can be pickled if the grant can.
 
-    ``prefix``: of the parts' names. ``spec``: the shard's, encoded. ``first_row_id``: from there on nobody else takes ids
-    while the job runs. ``part_rows``, ``part_bytes``: bounds of one part. ``not_null``: attnums without NULLs.
+    ``prefix``: of the parts' names. ``spec``: the shard's, encoded. ``first_row_id``: from there on nobody
+    else takes ids while the job runs. ``part_rows``, ``part_bytes``: bounds of one part. ``not_null``:
+    attnums without NULLs.
     """
 
     prefix: str
@@ -74,11 +75,9 @@ def write_parts(
     """Write a task's batches as parts; each is durable when it is yielded. Blocks; for a process of its own.
 
     Args:
-        job: as the server made it.
-        task: the number of this task, 0 .. tasks - 1.
-        tasks: how many the job has.
-        worker: nobody else's name within the job (``[0-9a-z-]+``).
-        batches: pyarrow.RecordBatches with the columns of ``txn.values.columns.table_schema`` but ``s_row_id`` and ``s_begin``.
+        job: as the server made it. task: the number of this task, 0 .. tasks - 1. tasks: how many the job
+        has. worker: nobody else's name within the job (``[0-9a-z-]+``). batches: pyarrow.RecordBatches with
+        the columns of ``txn.values.columns.table_schema`` but ``s_row_id`` and ``s_begin``.
 
     Raises:
         NullInColumn: for the first row with a NULL that may not be.

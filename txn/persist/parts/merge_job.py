@@ -3,8 +3,8 @@
     server                               worker                                            server
     MergeJob ──pickled──►  the parts without the rows that nobody can read ─► one part ──► swaps it in, or deletes it
 
-The worker writes under a ``PartJob``, with the server's code. Rows that end while it works are in the new part; the server
-carries their ends over, as it does for a merge of its own (``txn.upkeep.flush_job.Carry``).
+The worker writes under a ``PartJob``, with the server's code. Rows that end while it works are in the new
+part; the server carries their ends over, as it does for a merge of its own (``txn.upkeep.flush_job.Carry``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class MergePiece:
 
 @dataclass(frozen=True, slots=True)
 class MergedPart:
-    """What has come of a job. ``ref``: None where no row is left. ``before``: rows of the parts, ``lost``: those left out."""
+    """What has come of a job. ``ref``: None where no row is left. ``before``: rows of the parts, ``lost``:
+    those left out.
+    """
 
     ref: PartRef | None
     before: int

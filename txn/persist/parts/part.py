@@ -8,7 +8,8 @@ A part records the schema that it was written under in its footer, so RENAME, DR
 readers pad (``RowPlan``). A bulk load is written before its timestamp is known: its ``s_begin`` is 0 throughout
 and the part's reference carries the timestamp once it is committed.
 
-A row group has 2^n rows: as many as ``GROUP_BYTES`` hold, at most 16,384, so that one of values of a megabyte is a few of them.
+A row group has 2^n rows: as many as ``GROUP_BYTES`` hold, at most 16,384, so that one of values of a megabyte
+is a few of them.
 
 Point reads keep decoded row groups as Arrow in one cache with a byte budget: a cold row costs one row group
 (a millisecond, in a thread), a warm one a microsecond or two on the loop.
@@ -339,7 +340,9 @@ class Part:
         return sidecar
 
     def _found(self, index: IndexId, damage: DamagedFile) -> Exception:
-        """Return what to raise for damage that a sidecar shows, and remember it: not where a copy of it can be fetched anew."""
+        """Return what to raise for damage that a sidecar shows, and remember it: not where a copy of it can
+        be fetched anew.
+        """
         if self.remote and self.damage is None and index not in self._absent:
             self._sidecars.pop(index, None)
             self._renew(index)
@@ -367,7 +370,9 @@ class Part:
         self._sidecars.pop(index, None)
 
     def _fetch_anew(self, index: IndexId) -> None:
-        """Fetch a sidecar; what is damaged, or missing, then is so. Raises StoreUnavailable, FileTrouble, OutOfSpace."""
+        """Fetch a sidecar; what is damaged, or missing, then is so. Raises StoreUnavailable, FileTrouble,
+        OutOfSpace.
+        """
         name = sidecar_name(self.ref.name, index)
         path = self._blob.local_path(name)
 
@@ -396,7 +401,9 @@ class Part:
         return self._sidecar(index).lookup(key)
 
     async def look_up(self, index: IndexId, key: Key) -> None:
-        """Look a key of megabytes up in a thread: until ``forget_key``, ``lookup`` knows what was found, of these very values."""
+        """Look a key of megabytes up in a thread: until ``forget_key``, ``lookup`` knows what was found, of
+        these very values.
+        """
         try:
             sidecar = self._sidecar(index)
             self._known[index, *map(id, key)] = await self._offload(lambda: sidecar.lookup(key))
@@ -451,7 +458,9 @@ class Part:
         return plan
 
     def row(self, position: int, spec: ShardSpec) -> Row | Coroutine[Any, Any, Row]:
-        """Return the row padded to ``spec``: at once if its row group is cached, else a coroutine, to be awaited or closed."""
+        """Return the row padded to ``spec``: at once if its row group is cached, else a coroutine, to be
+        awaited or closed.
+        """
         group = self._cache.get(self.ref.name, position >> self._bits)
         if group is not None and not (group.slow and group.is_slow(position & self._mask)):
             return group.row(position & self._mask, self._plan(spec))
@@ -571,7 +580,9 @@ class Part:
             raise
 
     def _from_file(self, work: Callable[[], T]) -> T:
-        """Do work that reads the file, again where what it meets may pass or the file can be fetched anew; in a thread."""
+        """Do work that reads the file, again where what it meets may pass or the file can be fetched anew; in
+        a thread.
+        """
         with self._reading():
             return renewing(self.ref.path, work, lambda: self._blob.renew(parquet_name(self.ref.name)))
 
@@ -597,7 +608,9 @@ class Part:
             return await self._blob.hold(parquet_name(self.ref.name))
 
     async def scan(self, spec: ShardSpec) -> AsyncIterator[tuple[int, list[Row]]]:
-        """Yield (first position, rows), in order: a row group, or of long rows some of it; decoded in a thread, not cached."""
+        """Yield (first position, rows), in order: a row group, or of long rows some of it; decoded in a
+        thread, not cached.
+        """
         plan = self._plan(spec)
         columns = self._names(plan.attnums)
         cells = _CHUNK_CELLS // max(len(columns), 1)

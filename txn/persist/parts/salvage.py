@@ -1,12 +1,13 @@
-"""What is left of a damaged part, made readable: of tables that the server itself starts from (``TxnOptions.salvaged_shards``).
+"""What is left of a damaged part, made readable: of tables that the server itself starts from
+(``TxnOptions.salvaged_shards``).
 
     k.parquet    columns of row groups, each by its page checksums ──┐
     k.x<index>   keys of the primary key ────────────────────────────┼──> a part in memory: the same rows at the same positions,
     k.sys        row ids, begins ────────────────────────────────────┘    NULL where a value is lost
 
-Whatever two of the three files say of a row is enough to tell which row it is; a value that is in no key is lost with its page. The files stay as
-they are: whoever restores them has all of it back at the next start. A part of which nothing is lost (a sidecar was damaged) is merged
-away like others, and is whole from then on.
+Whatever two of the three files say of a row is enough to tell which row it is; a value that is in no key is
+lost with its page. The files stay as they are: whoever restores them has all of it back at the next start. A
+part of which nothing is lost (a sidecar was damaged) is merged away like others, and is whole from then on.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ _BEGINS: Final = "s_begin"
 class Salvage:
     """What is left of a part. ``table``: as ``write_part`` takes it, in part order.
 
-    ``damage``: what was found, at least one; ``lost``: positions of rows with lost values, in order; ``certain``: whether row ids are known, without which
-    it cannot be told which rows have been changed since.
+    ``damage``: what was found, at least one; ``lost``: positions of rows with lost values, in order;
+    ``certain``: whether row ids are known, without which it cannot be told which rows have been changed
+    since.
     """
 
     table: Any

@@ -9,9 +9,9 @@
                    bytes:      keys   offsets u64[n + 1], then after the positions the heap of txn.values.keycodec keys
 
 All numbers are little-endian, sections begin at multiples of 8. A lookup is a binary search in the mapping: a
-microsecond for integers, five for bytes; nothing is kept on the heap. Files never change; behind the sections are
-checksums of blocks (``persist.checksum``). A key sidecar's blocks are checked when a search first touches them, and a few
-more with every search, until all are; searches take some microseconds longer until then.
+microsecond for integers, five for bytes; nothing is kept on the heap. Files never change; behind the sections
+are checksums of blocks (``persist.checksum``). A key sidecar's blocks are checked when a search first touches
+them, and a few more with every search, until all are; searches take some microseconds longer until then.
 """
 
 from __future__ import annotations
@@ -98,8 +98,9 @@ def build_key_sidecar(
 ) -> Buffers:
     """Return a key sidecar's contents for an index over ``columns`` (pyarrow arrays in part order).
 
-    ``places``: the position in the part (uint32) of each entry, where these are not the part's rows one by one: of an
-    inverted index, which has any number of entries for a row. Runs in a thread; takes about 0.2 us a row for integers, 0.5 us for texts.
+    ``places``: the position in the part (uint32) of each entry, where these are not the part's rows one by
+    one: of an inverted index, which has any number of entries for a row. Runs in a thread; takes about 0.2 us
+    a row for integers, 0.5 us for texts.
     """
     types = msgspec.msgpack.encode(codec.types)
     rows = len(columns[0])
@@ -231,9 +232,9 @@ class _Mapped:
 class SortedKeys:
     """A key sidecar as arrays.
 
-    ``keys``: in order, int64 (NULLs left out: they are the rows behind) or large_binary of ``codec``. ``positions``: a
-    uint32 array, or range(rows) for 0, 1, 2 ...; those of NULLs behind the others. ``forget``: lets go of what has been read of them, which comes
-    back from the page cache when it is needed.
+    ``keys``: in order, int64 (NULLs left out: they are the rows behind) or large_binary of ``codec``.
+    ``positions``: a uint32 array, or range(rows) for 0, 1, 2 ...; those of NULLs behind the others.
+    ``forget``: lets go of what has been read of them, which comes back from the page cache when it is needed.
     """
 
     keys: Any
@@ -308,7 +309,9 @@ class KeySidecar:
     """An open key sidecar. All methods are synchronous and take microseconds. They raise DamagedFile."""
 
     def __init__(self, path: str, noted: Callable[[DamagedFile], Exception] | None = None) -> None:
-        """Map the file. ``noted`` is told of damage found later, and returns what to raise. Raises FileNotFoundError, UnknownFormat, DamagedFile."""
+        """Map the file. ``noted`` is told of damage found later, and returns what to raise. Raises
+        FileNotFoundError, UnknownFormat, DamagedFile.
+        """
         mapped = _Mapped(path, (_INTS, _BYTES))
         self.forget_slices = mapped.forget_slices
         self._blocks = blocks = mapped.blocks
@@ -383,7 +386,9 @@ class KeySidecar:
         return found
 
     def _compare(self, slot: int, key: Key) -> tuple[int, int]:
-        """Return whether the key of a slot comes before (-1) another, behind it (1), or is equal (0), and how many bytes were read."""
+        """Return whether the key of a slot comes before (-1) another, behind it (1), or is equal (0), and how
+        many bytes were read.
+        """
         offsets, heap = self._keys.sections()
         start, end = offsets[slot], offsets[slot + 1]
         at = start
@@ -443,7 +448,9 @@ class KeySidecar:
         return low, max(low, high)
 
     def arrays(self) -> SortedKeys:
-        """Return all keys and their positions as Arrow arrays over the mapping. Checks all blocks: in a thread. Of long ones no more than some stays in memory."""
+        """Return all keys and their positions as Arrow arrays over the mapping. Checks all blocks: in a
+        thread. Of long ones no more than some stays in memory.
+        """
         self.check_all()
         if len(self._blocks.content) > LONG_BYTES:
             self._forget()

@@ -3,9 +3,10 @@
     server                                worker: one part                          server
     SidecarJob ──pickled──►  columns of the key ─► sorted ─► <part>.x<index>  ──►  takes it, or writes its own
 
-The workers use the very code of the server (``part_write.build_sidecar``), under a grant that ends with the job. A sidecar has
-the same name whoever writes it, so a worker never replaces and never deletes one: what lies there already, from an attempt
-that Spark believes dead, counts as not written, and the server writes it again once the grant has ended.
+The workers use the very code of the server (``part_write.build_sidecar``), under a grant that ends with the
+job. A sidecar has the same name whoever writes it, so a worker never replaces and never deletes one: what
+lies there already, from an attempt that Spark believes dead, counts as not written, and the server writes it
+again once the grant has ended.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ from txn.values.intervals import node_array
 
 _ZSTD_LEVEL: Final = 1
 _BOUNDED_BYTES: Final = 4096
-"""Columns of larger values, on average, have no bounds in the file: Arrow leaves out longer ones, but only after it has kept copies of four."""
+"""Columns of larger values, on average, have no bounds in the file: Arrow leaves out longer ones, but only
+after it has kept copies of four."""
 _LISTED_BYTES: Final = 1 << 16
 """Columns of larger values, on average, have no dictionaries."""
 _HUGE_BYTES: Final = 4 << 20
@@ -118,7 +119,9 @@ def _dictionary_paths(table: Any, size: int) -> Any:
 
 
 def _huge(table: Any) -> dict[str, bool]:
-    """Return the Parquet leaves that are mostly values of many megabytes, and whether these are worth being compressed."""
+    """Return the Parquet leaves that are mostly values of many megabytes, and whether these are worth being
+    compressed.
+    """
     found: dict[str, bool] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.nbytes < _HUGE_BYTES:
@@ -227,7 +230,8 @@ async def write_part(
         paths = list(_paths(ordered))
         leaves = _huge(ordered)
         huge = {name: shrinks for name, shrinks in leaves.items() if name in marked.column_names}
-        # Of what is in lists Arrow makes the pages: compressed, a value that hardly shrinks would be there twice as often.
+        # Of what is in lists Arrow makes the pages: compressed, a value that hardly shrinks would be there
+        # twice as often.
         as_is = huge.keys() | {path for path, shrinks in leaves.items() if not shrinks}
         dictionaries = _dictionary_paths(ordered, size) or False
         bounded = _bounded_columns(ordered)

@@ -4,7 +4,8 @@
     routine_, udt_, usage_privileges       lists as they are, or the default ones; role_*_grants: what is about the user's roles
     data_type_privileges, element_types    every type that something is of, and what arrays of these are arrays of
 
-A privilege is shown to those who have the rights of its grantor or grantee, and what everybody has to all. Functions are users'.
+A privilege is shown to those who have the rights of its grantor or grantee, and what everybody has to all.
+Functions are users'.
 """
 
 from __future__ import annotations
@@ -147,7 +148,9 @@ def role_udt_grants(session: Reading) -> Iterator[RowDict]:
 
 @relation("information_schema.usage_privileges", "session")
 def usage_privileges(session: Reading) -> Iterator[RowDict]:
-    """Yield who may use collations (everybody), domains, foreign-data wrappers and servers, and the sequences that have lists."""
+    """Yield who may use collations (everybody), domains, foreign-data wrappers and servers, and the sequences
+    that have lists.
+    """
     everybody: RowDict = {"grantor": _name(session, SUPERUSER_OID), "grantee": "PUBLIC", "is_grantable": "NO"}
     for fact in rows("collations"):
         if int(fact["collencoding"]) in (-1, UTF8_ENCODING):

@@ -1,10 +1,11 @@
-"""information_schema's views of what uses what: functions, views, CHECK constraints, generated columns, columns of types.
+"""information_schema's views of what uses what: functions, views, CHECK constraints, generated columns,
+columns of types.
 
     CREATE VIEW v AS SELECT a, f(b) FROM t        view_table_usage t, view_column_usage a and b, view_routine_usage f
     CREATE FUNCTION g() ... RETURN (SELECT ...)   routine_table_usage and its kin; a body that is a text uses nothing
 
-What is meant is what is named, not what views read in their turn. As in PostgreSQL a row is there for those who own what is
-used, and pg_catalog, which nobody can drop, is used by nobody.
+What is meant is what is named, not what views read in their turn. As in PostgreSQL a row is there for those
+who own what is used, and pg_catalog, which nobody can drop, is used by nobody.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ def _counts(item: RelationDef) -> bool:
 
 
 def columns_named(query: Kept, catalog: Catalog) -> dict[int, frozenset[int]]:
-    """Return by oid of a table or view which of its columns a query or a change of rows names; whole rows name none, views are not looked into."""
+    """Return by oid of a table or view which of its columns a query or a change of rows names; whole rows
+    name none, views are not looked into.
+    """
     found: dict[int, set[int]] = {}
     stack: list[tuple[Any, tuple[tuple[Any, ...], ...]]] = [(query, ())]
     while stack:
@@ -104,7 +107,9 @@ def columns_named(query: Kept, catalog: Catalog) -> dict[int, frozenset[int]]:
 
 
 def _assigned(change: Insert | KeptChange | KeptMerge) -> set[int]:
-    """Return the columns of its table that a change gives values, but for those of MERGE, and those that EXCLUDED has, a whole row of the table."""
+    """Return the columns of its table that a change gives values, but for those of MERGE, and those that
+    EXCLUDED has, a whole row of the table.
+    """
     if isinstance(change, KeptChange):
         return {attnum for attnums in change.assigned for attnum in attnums}
     if isinstance(change, KeptMerge):

@@ -50,7 +50,9 @@ class _Viewer:
         return relation is not None and self.rights.owns(relation.owner)
 
     def whole(self, relation: RelationDef, letters: str) -> bool:
-        """Whether the role owns a table or has any of some rights on all of it; kept, as many rows are about one table."""
+        """Whether the role owns a table or has any of some rights on all of it; kept, as many rows are about
+        one table.
+        """
         known = self._whole.get((relation.oid, letters))
         if known is None:
             known = self.rights.owns(relation.owner) or self.rights.relation(relation, letters)

@@ -2,8 +2,9 @@
 
 ctid = x, ctid = ANY (…), ctid IN (SELECT …), ctid > x AND ctid <= y ──> row ids ──> the rows, of hot ones and of parts
 
-Which conditions say so is ``engine.executors.index.access.choice.rows_by_ctid``'s to find; bounds are tested again on the rows found, for a long
-range is read as all rows. What others do to other rows does not matter to who reads by ctid.
+Which conditions say so is ``engine.executors.index.access.choice.rows_by_ctid``'s to find; bounds are tested
+again on the rows found, for a long range is read as all rows. What others do to other rows does not matter to
+who reads by ctid.
 """
 
 from __future__ import annotations

@@ -72,7 +72,9 @@ class CandidateScan(TableScan):
         raise NotImplementedError
 
     def requests(self, value: Any) -> list[Request] | None:
-        """Return what to ask of the index for a value that is not NULL: no row comes twice. None: that cannot be told."""
+        """Return what to ask of the index for a value that is not NULL: no row comes twice. None: that cannot
+        be told.
+        """
         raise NotImplementedError
 
     def chosen(
@@ -95,7 +97,9 @@ class CandidateScan(TableScan):
         return None if rows > most else requests
 
     def scans(self, params: Sequence[Any], txn: Transaction) -> bool:
-        """Tell whether the table will be scanned, as far as that is known before: then another executor may be better."""
+        """Tell whether the table will be scanned, as far as that is known before: then another executor may
+        be better.
+        """
         value = self.compared
         if isinstance(value, Param) and value.number <= len(params):
             known = params[value.number - 1]

@@ -7,9 +7,9 @@
     rows of a, found  (2, 'heap', ..)             (NULL, NULL, ..)               by 2, 0
     joined            (16384, 't', 'public', 'heap')   ...                       the columns asked for, or expressions over them
 
-Joins of such joins are one: rows found stay apart (*pieces*) until all are there, and none is copied on its way. Few values are
-looked up one by one and kept while the join runs; from ``MANY`` on an index over the whole relation finds the rows, which costs
-more at first and less for each.
+Joins of such joins are one: rows found stay apart (*pieces*) until all are there, and none is copied on its
+way. Few values are looked up one by one and kept while the join runs; from ``MANY`` on an index over the
+whole relation finds the rows, which costs more at first and less for each.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ class CatalogJoin(DependentJoin):
         return self._joined(function, e) if function in self.of_pieces else super().mapped(function, e)
 
     def _over_pieces(self, exprs: Sequence[Expr | int]) -> bool:
-        """Tell whether expressions can be computed over pieces: their columns are there, and no sub-select sees the row."""
+        """Tell whether expressions can be computed over pieces: their columns are there, and no sub-select
+        sees the row.
+        """
         if self.test is not None or self.layout.exprs:
             return False
         known = {key for columns in self.pieces for key in columns}

@@ -98,7 +98,9 @@ def _cost(node: object) -> float:
 
 
 def is_fixed(condition: Expr) -> bool:
-    """Tell whether a condition is the same for all rows of the query: it names no column of it, and calls nothing volatile."""
+    """Tell whether a condition is the same for all rows of the query: it names no column of it, and calls
+    nothing volatile.
+    """
     if ranges_used(condition) or is_volatile(condition):
         return False
     return not any(isinstance(node, SqlCall) and node.volatility == "v" for node in walk(condition))
@@ -138,9 +140,11 @@ class ColumnUse:
 class Access:
     """How a range is reached: an index with keys, or (virtual relations) a column with values.
 
-    Kinds entries and intervals: a gin or gist index; the one key is what is compared with the column, as ``entry`` or ``interval`` says,
-    ``served`` the condition, which is tested again (``engine.executors.index.access.inverted``, ``engine.executors.index.access.intervals``). Kind rows: no index,
-    but what rows are named by, their ctids; bounds are tested again, too (``engine.executors.index.access.by_ctid``).
+    Kinds entries and intervals: a gin or gist index; the one key is what is compared with the column, as
+    ``entry`` or ``interval`` says, ``served`` the condition, which is tested again
+    (``engine.executors.index.access.inverted``, ``engine.executors.index.access.intervals``). Kind rows: no
+    index, but what rows are named by, their ctids; bounds are tested again, too
+    (``engine.executors.index.access.by_ctid``).
     """
 
     kind: Literal["point", "keys", "prefix", "entries", "intervals", "rows"]
@@ -197,7 +201,9 @@ def is_ready(expr: Expr, available: AbstractSet[int]) -> bool:
 
 
 def _runs_before(node: object) -> bool:
-    """Tell whether the sub-selects in ``node`` are values that are known before any row is: they look at nothing outside."""
+    """Tell whether the sub-selects in ``node`` are values that are known before any row is: they look at
+    nothing outside.
+    """
     if isinstance(node, Aggregate | GroupingFunc):
         return False
     if isinstance(node, SubLink):
@@ -213,7 +219,8 @@ def stands_alone(query: QueryExpr) -> bool:
 def outer_levels(query: object) -> tuple[set[int], int]:
     """Return what of the queries around ``query`` is read in it.
 
-    First the levels that its columns and aggregates refer to, 1 = directly outside, then the highest level of a WITH item (0: none).
+    First the levels that its columns and aggregates refer to, 1 = directly outside, then the highest level of
+    a WITH item (0: none).
     """
     levels: set[int] = set()
     with_level = 0

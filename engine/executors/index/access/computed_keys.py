@@ -43,7 +43,9 @@ _kept: Final = ByText[ComputedKeys](KEPT, CHARACTERS)
 
 
 def computed_keys(index: IndexDef, table: RelationDef, catalog: Catalog) -> ComputedKeys:
-    """Return the keys of an expression or partial index (kept per version of its table, those that were asked for last)."""
+    """Return the keys of an expression or partial index (kept per version of its table, those that were asked
+    for last).
+    """
     text = index.where_sql + "".join(index.expressions)
     name = (text, (index.oid, table.oid), table.version)
     found = _kept.get(name)

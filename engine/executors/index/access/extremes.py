@@ -4,9 +4,10 @@
       SELECT (SELECT b  FROM t WHERE a = $1 AND b >= <least value> ORDER BY b DESC LIMIT 1),
              (SELECT id FROM t WHERE a = $1 ORDER BY id LIMIT 1)
 
-Only where every aggregate of the query is of this kind and has an index that gives its rows in order and serves all
-conditions: then each sub-select reads one row. The bound keeps NULLs out, which descending reads meet first; a column that
-may be NULL and whose type has no least value stays with the aggregate (of min, the first row is NULL only if all are).
+Only where every aggregate of the query is of this kind and has an index that gives its rows in order and
+serves all conditions: then each sub-select reads one row. The bound keeps NULLs out, which descending reads
+meet first; a column that may be NULL and whose type has no least value stays with the aggregate (of min, the
+first row is NULL only if all are).
 """
 
 from __future__ import annotations

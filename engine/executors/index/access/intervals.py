@@ -1,4 +1,5 @@
-"""Indexes of ranges (gist, spgist): conditions on ranges, turned into nodes of the tree of intervals (``txn.values.intervals``).
+"""Indexes of ranges (gist, spgist): conditions on ranges, turned into nodes of the tree of intervals
+(``txn.values.intervals``).
 
     during && r          overlaps        nodes on the ways to both ends of r, and those between them
     during @> r          holds           nodes on the way to the lower end of r
@@ -7,8 +8,8 @@
     during = r           same            the node of r
     at <@ box            overlaps        of their extents on the x axis (``planner.bind.define.table.extents``)
 
-What is found are candidates: the condition is tested again on each. Every range holds the empty one, so for that the table is
-scanned.
+What is found are candidates: the condition is tested again on each. Every range holds the empty one, so for
+that the table is scanned.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ from txn.values.intervals import EMPTY, node, nodes_of
 
 @cache
 def _modes() -> dict[int, tuple[IntervalMode | None, IntervalMode | None]]:
-    """Return for each function (pg_proc oid) what ``column op value`` and ``value op column`` ask for; None: nothing."""
+    """Return for each function (pg_proc oid) what ``column op value`` and ``value op column`` ask for; None:
+    nothing.
+    """
     procs = facts().proc_by_signature
     return {
         procs["range_overlaps(anyrange,anyrange)"]: ("overlaps", "overlaps"),

@@ -10,8 +10,9 @@
     attributes @> 'a=>1'        pairs     rows under the rarest key of the hstore; ?, ?& and ?| as of an array of keys
     name % 'red'                alike     rows under any of so many of its trigrams that every similar text has one of them
 
-What is found are candidates: the condition is tested again on each. Where a value says nothing about the entries of the rows
-wanted (``@> '{}'``), or has too many, and for prefixes (``'fa':*``), the table is scanned, which others' changes are compared with as of any scan.
+What is found are candidates: the condition is tested again on each. Where a value says nothing about the
+entries of the rows wanted (``@> '{}'``), or has too many, and for prefixes (``'fa':*``), the table is
+scanned, which others' changes are compared with as of any scan.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ class Use(NamedTuple):
 
 @cache
 def _modes() -> dict[int, tuple[EntryMode | None, EntryMode | None]]:
-    """Return for each function (pg_proc oid) what ``column op value`` and ``value op column`` ask for; None: nothing."""
+    """Return for each function (pg_proc oid) what ``column op value`` and ``value op column`` ask for; None:
+    nothing.
+    """
     procs = facts().proc_by_signature
     return {
         procs["arraycontains(anyarray,anyarray)"]: ("all", "within"),
@@ -182,7 +185,8 @@ def _use(
 
 
 def wanted_entries(mode: EntryMode, kind: str, value: Any) -> list[Key] | None:
-    """Return the keys to look up: one that each row wanted has (all), or all that they may have; None: that cannot be told.
+    """Return the keys to look up: one that each row wanted has (all), or all that they may have; None: that
+    cannot be told.
 
     ``kind`` as of txn's indexes; ``value`` is not NULL. An empty list: no row can be meant.
     """
@@ -259,7 +263,9 @@ class EntriesScan(CandidateScan):
         return [[keys[counts.index(rows)]]]
 
     def _matching(self, query: bytes, txn: Transaction) -> list[Request] | None:
-        """Return the rows under lexemes one of which every match of a tsquery has: of several such sets the one with the fewest rows."""
+        """Return the rows under lexemes one of which every match of a tsquery has: of several such sets the
+        one with the fewest rows.
+        """
         words = {item.text for item in paced(unpack(query)) if isinstance(item, Word)}
         if not words:
             return []
@@ -279,8 +285,8 @@ class EntriesScan(CandidateScan):
     def _alike(self, value: str, txn: Transaction, session: EvalSession | None) -> list[Request] | None:
         """Return the rows under the rarest trigrams of a text, of which every similar text has one.
 
-        Two texts with a share s of common trigrams have at least s times those of either in common, so a similar one can lack
-        only so many: one more of the trigrams are looked up.
+        Two texts with a share s of common trigrams have at least s times those of either in common, so a
+        similar one can lack only so many: one more of the trigrams are looked up.
         """
         wanted = trigrams(value)
         if not wanted:

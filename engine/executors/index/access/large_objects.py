@@ -1,4 +1,5 @@
-"""pg_largeobject_metadata and pg_largeobject as sources: catalog relations whose rows are stored, and read as those of tables.
+"""pg_largeobject_metadata and pg_largeobject as sources: catalog relations whose rows are stored, and read as
+those of tables.
 
     WHERE loid = 16500    the pages of one object, in order
     otherwise             object by object

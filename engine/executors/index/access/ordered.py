@@ -1,11 +1,13 @@
-"""ORDER BY ... LIMIT answered by reading an index in order, as far as the limit; LIMIT alone by reading a range as far as that.
+"""ORDER BY ... LIMIT answered by reading an index in order, as far as the limit; LIMIT alone by reading a
+range as far as that.
 
     SELECT * FROM t WHERE a = $1 AND b > $2 ORDER BY b LIMIT 20      index (a, b): prefix a, bound on b, 20 rows
 
 Only where that is the whole query: one stored table, every condition served by the index, no grouping, DISTINCT,
 windows or set-returning functions. Index order has NULLs last, so descending reads have them first.
 
-Without ORDER BY any rows of the range will do. Batches live by that: ``DELETE … WHERE ctid IN (SELECT ctid … WHERE a < $1 LIMIT 1000)``.
+Without ORDER BY any rows of the range will do. Batches live by that: ``DELETE … WHERE ctid IN (SELECT ctid …
+WHERE a < $1 LIMIT 1000)``.
 """
 
 from __future__ import annotations
@@ -103,7 +105,9 @@ def limits_of(query: Select) -> tuple[Expr, ...] | None:
 
 
 def enough(query: Select, access: Access, conjuncts: list[Expr]) -> tuple[Expr, ...] | None:
-    """Return the counts that bound a read of any rows of a range that serves all conditions; None where more may be needed."""
+    """Return the counts that bound a read of any rows of a range that serves all conditions; None where more
+    may be needed.
+    """
     if access.kind != "prefix" or query.order or any(mark.wait == "skip" for mark in query.row_marks):
         return None
     if any(not any(c is s for s in access.served) for c in conjuncts):

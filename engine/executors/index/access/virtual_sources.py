@@ -89,12 +89,16 @@ class CatalogSource(Source):
 
     @property
     def entire(self) -> bool:
-        """Whether rows have all that is read of them before they are narrowed: nothing is made of those alone that pass."""
+        """Whether rows have all that is read of them before they are narrowed: nothing is made of those alone
+        that pass.
+        """
         return self.narrowed is None or self.cells is not None
 
     @property
     def columns_found(self) -> Columns:
-        """Where columns stand in rows as ``fetch_entire`` gives them, or where these are not ``entire``, as ``fetch`` does."""
+        """Where columns stand in rows as ``fetch_entire`` gives them, or where these are not ``entire``, as
+        ``fetch`` does.
+        """
         return self.full if self.entire else self.columns
 
     @property
@@ -200,7 +204,8 @@ class VirtualLookup(CatalogSource):
         return find
 
     def find_all(self, e: Env) -> FindAll | None:
-        """Return the function from many values to the rows that have them and pass the filter, by an index over all rows.
+        """Return the function from many values to the rows that have them and pass the filter, by an index
+        over all rows.
 
         None where that cannot be.
         """

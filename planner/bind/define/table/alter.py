@@ -190,7 +190,9 @@ _LAST: Final = 6
 
 
 def _in_passes(actions: Sequence[ast.AlterAction]) -> tuple[ast.AlterAction, ...]:
-    """Return actions in the order in which they are done: what is dropped makes room for what is added, wherever it is written."""
+    """Return actions in the order in which they are done: what is dropped makes room for what is added,
+    wherever it is written.
+    """
 
     def when(action: ast.AlterAction) -> int:
         if action.kind == "column default":
@@ -438,7 +440,9 @@ def _drop_expression(
 def _set_persistence(
     relation: RelationDef, persistence: Literal["p", "u"]
 ) -> tuple[st.SetPersistence | None, RelationDef]:
-    """Bind SET LOGGED and SET UNLOGGED; nothing for a partitioned table, which stores nothing. Raises SqlError 42P16."""
+    """Bind SET LOGGED and SET UNLOGGED; nothing for a partitioned table, which stores nothing. Raises
+    SqlError 42P16.
+    """
     if relation.persistence == "t":
         what = "sequence" if relation.kind == "S" else "table"
         raise SqlError(
@@ -493,7 +497,9 @@ def _identity(
 
 
 def _set_with_added(actions: list[st.AlterAction], action: ast.AlterAction) -> bool:
-    """Change the identity that an action before makes of a column, and return True; False where none does. Raises SqlError 22023, 42601."""
+    """Change the identity that an action before makes of a column, and return True; False where none does.
+    Raises SqlError 22023, 42601.
+    """
     for place, made in enumerate(actions):
         if isinstance(made, st.AddIdentity) and made.column == action.name:
             options = _sequence_options(action)
@@ -603,7 +609,9 @@ def _add_constraint(
 
 
 def _check_added(key: st.KeySpec, relation: RelationDef, span: Span | None) -> None:
-    """Raise what PostgreSQL says of the columns of a key that a table gets before it looks for others: a primary key makes its own NOT NULL."""
+    """Raise what PostgreSQL says of the columns of a key that a table gets before it looks for others: a
+    primary key makes its own NOT NULL.
+    """
     for place, name in enumerate(key.columns):
         if name in key.columns[:place]:
             raise SqlError("42701", f'column "{name}" appears twice in {key.words} constraint', span=span)
@@ -673,7 +681,9 @@ def _renamed_column(relation: RelationDef, name: str) -> None:
 
 
 def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
-    """ALTER TABLE, VIEW, MATERIALIZED VIEW, SEQUENCE ... SET SCHEMA. Raises SqlError 42P01, 42809, 3F000; 0A000 for others."""
+    """ALTER TABLE, VIEW, MATERIALIZED VIEW, SEQUENCE ... SET SCHEMA. Raises SqlError 42P01, 42809, 3F000;
+    0A000 for others.
+    """
     if node.what in ("type", "domain"):
         return bind_set_type_schema(context, node)
     if node.what not in _KINDS or node.what == "index" or node.relation is None:
@@ -699,7 +709,9 @@ def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
 
 
 def bind_alter_owner(context: BindContext, node: ast.AlterOwner) -> st.Statement:
-    """ALTER SCHEMA, TYPE, DATABASE, LARGE OBJECT ... OWNER TO; 0A000 for other kinds (tables and views go through ALTER TABLE)."""
+    """ALTER SCHEMA, TYPE, DATABASE, LARGE OBJECT ... OWNER TO; 0A000 for other kinds (tables and views go
+    through ALTER TABLE).
+    """
     if node.what in ("type", "domain"):
         return bind_type_owner(context, node)
     if node.what == "schema":

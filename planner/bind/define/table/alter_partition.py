@@ -19,7 +19,9 @@ from planner.partitions.bounds import key_exprs
 def bind_partition_action(
     context: BindContext, relation: RelationDef, action: ast.AlterAction, node: ast.PartitionAction
 ) -> st.AlterAction:
-    """Bind ATTACH or DETACH PARTITION of a table, or ATTACH PARTITION of an index. Raises SqlError 42P01, 42P17, 42809; 0A000."""
+    """Bind ATTACH or DETACH PARTITION of a table, or ATTACH PARTITION of an index. Raises SqlError 42P01,
+    42P17, 42809; 0A000.
+    """
     reference = node.relation
     bounds = None
     if relation.kind == "p" and action.kind == "attach partition" and node.bound is not None:
@@ -57,7 +59,8 @@ def bind_partition_action(
 
 
 def _condition(context: BindContext, parent: RelationDef, partition: RelationDef) -> st.CheckSpec | None:
-    """Return the CHECK that says what a partition's rows had in common, None where there is one like it or nothing to say.
+    """Return the CHECK that says what a partition's rows had in common, None where there is one like it or
+    nothing to say.
 
     Of a hash that is a condition over the parent, which a table of its own does not keep.
     """
@@ -123,7 +126,9 @@ def _refuse_keys(context: BindContext, relation: RelationDef, name: str, verb: s
 
 
 def _of_one_alone(context: BindContext, relation: RelationDef, action: ast.AlterAction) -> None:
-    """Raise SqlError 42P16, 0A000 for what ALTER TABLE ONLY may not change in a table whose partitions would then differ from it."""
+    """Raise SqlError 42P16, 0A000 for what ALTER TABLE ONLY may not change in a table whose partitions would
+    then differ from it.
+    """
     column = next((c for c in relation.live if c.name == action.name), None)
     removed = "cannot remove constraint from only the partitioned table when partitions exist"
     hint = "Do not specify the ONLY keyword."
@@ -173,7 +178,9 @@ def _constraint_of_partitioned(relation: RelationDef, made: ast.Constraint, *, o
 
 
 def _demand_not_null(context: BindContext, relation: RelationDef, names: Sequence[str]) -> None:
-    """Raise SqlError 42P16 where a column that a partitioned table alone is to have NOT NULL may be NULL in a partition."""
+    """Raise SqlError 42P16 where a column that a partitioned table alone is to have NOT NULL may be NULL in a
+    partition.
+    """
     for name in names:
         column = next((c for c in relation.live if c.name == name), None)
         if column is None or column.not_null:

@@ -2,8 +2,8 @@
 
     t (fillfactor=70)   SET (fillfactor=80, parallel_workers=2), RESET (fillfactor)   ->   t (parallel_workers=2)
 
-Options are kept as they were written (pg_class.reloptions), those of TOAST tables, which nobody sees here, beside them as ``toast.x``.
-Other actions are checked and have no effect.
+Options are kept as they were written (pg_class.reloptions), those of TOAST tables, which nobody sees here,
+beside them as ``toast.x``. Other actions are checked and have no effect.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def _kind(context: BindContext, relation: RelationDef) -> str:
 
 
 def check_harmless(action: ast.AlterAction, relation: RelationDef) -> None:
-    """Check an action that says where or how rows are kept; it has no effect. Raises SqlError 42704, 55000, 42809 for a partitioned table."""
+    """Check an action that says where or how rows are kept; it has no effect. Raises SqlError 42704, 55000,
+    42809 for a partitioned table.
+    """
     if action.kind == "set table space":
         check_tablespace(action.name)
     elif action.kind == "set access method":

@@ -2,8 +2,9 @@
 
     UPDATE pg_constraint SET convalidated = false WHERE conname = 'c_p_fkey'      MarkConstraints(query: oid, new value)
 
-It is what loaders of fixtures do to have VALIDATE CONSTRAINT look at rows again that were written while triggers were off. All
-else of the catalogs changes by DDL alone: other columns, other relations and other commands stay refused (42501).
+It is what loaders of fixtures do to have VALIDATE CONSTRAINT look at rows again that were written while
+triggers were off. All else of the catalogs changes by DDL alone: other columns, other relations and other
+commands stay refused (42501).
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _COLUMN = "convalidated"
 
 
 def bind_update_or_marks(context: BindContext, node: ast.Update) -> Update | st.MarkConstraints:
-    """Bind UPDATE of any relation. Raises what ``bind_update`` raises; 0A000 for RETURNING of constraints that are marked."""
+    """Bind UPDATE of any relation. Raises what ``bind_update`` raises; 0A000 for RETURNING of constraints
+    that are marked.
+    """
     if node.relation.name == _TABLE:
         relation = context.relation(node.relation.schema, _TABLE, node.relation.span)
         named = {column.name for item in node.assignments for column in item.columns}

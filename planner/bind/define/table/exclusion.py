@@ -41,7 +41,9 @@ def exclusions_of_partitions(node: ast.Constraint) -> SqlError:
 def exclusion_spec(context: BindContext, node: ast.Constraint, relation: RelationDef) -> st.KeySpec:
     """Bind an exclusion constraint over its table.
 
-    Raises SqlError 42703, 42704 (no such method), 42809 (an operator that is not commutative, or not of the method), 42883, 42P17; 0A000 for classes that are not the default one, and other methods than btree, hash, gist and spgist.
+    Raises SqlError 42703, 42704 (no such method), 42809 (an operator that is not commutative, or not of the
+    method), 42883, 42P17; 0A000 for classes that are not the default one, and other methods than btree, hash,
+    gist and spgist.
     """
     if relation.kind == "p":
         raise exclusions_of_partitions(node)
@@ -113,7 +115,9 @@ def _method(context: BindContext, node: ast.Constraint) -> _Method:
 
 
 def _operator(context: BindContext, key: Expr, name: ast.Name, method: str) -> int:
-    """Return the operator between two values of a key. Raises SqlError 42809, 42883; 0A000 for one that is no condition."""
+    """Return the operator between two values of a key. Raises SqlError 42809, 42883; 0A000 for one that is no
+    condition.
+    """
     made = make_operator(name[-1], key, key, context.env, None)
     if not isinstance(made, OpExpr):
         raise AssertionError(f"an operator between two keys is {type(made).__name__}")
@@ -153,8 +157,9 @@ def _check_class(
 ) -> None:
     """Check the operator class of an element: its type has one, and none but the default one is written.
 
-    Raises SqlError 42704 for a type without operator class (the method's own; for "=", which is told by comparing, that of btree or hash does) and
-    for a class that is not there, 42804 for one of another type, 0A000.
+    Raises SqlError 42704 for a type without operator class (the method's own; for "=", which is told by
+    comparing, that of btree or hash does) and for a class that is not there, 42804 for one of another type,
+    0A000.
     """
     base = base_oid(type_oid)
     own = _is_geometric(base) or operator[-1] != "="

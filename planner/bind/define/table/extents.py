@@ -1,11 +1,13 @@
-"""What a gist or spgist index keeps of a geometric value: from where to where it reaches on the x axis, as a range of millionths.
+"""What a gist or spgist index keeps of a geometric value: from where to where it reaches on the x axis, as a
+range of millionths.
 
     box '(3,4),(1,2)'       ->  int8range(999996, 3000005)         1 to 3, and EPSILON on both sides
     point '(NaN,1)'         ->  (,)                                beyond the limits, or no number: it may be anywhere
 
-Two shapes of which one contains the other, or that overlap, or are the same, have ranges that overlap, infinities and NaN aside. So an index of these ranges
-(``txn.values.intervals``) finds candidates for such conditions; the condition is tested again on each. The expression is made of PostgreSQL's own
-functions, and kept as any expression of an index is (``planner.bind.define.table.index``).
+Two shapes of which one contains the other, or that overlap, or are the same, have ranges that overlap,
+infinities and NaN aside. So an index of these ranges (``txn.values.intervals``) finds candidates for such
+conditions; the condition is tested again on each. The expression is made of PostgreSQL's own functions, and
+kept as any expression of an index is (``planner.bind.define.table.index``).
 """
 
 from __future__ import annotations

@@ -94,8 +94,8 @@ class ResolvedKey:
 def resolve(spec: st.ForeignKeySpec, name: str, table: RelationDef, referenced: RelationDef) -> ResolvedKey:
     """Return the meaning of ``spec`` as constraint ``name`` of ``table``.
 
-    Raises SqlError 42P16 (persistence), 42703, 54011, 42P10, 42704, 55000, 42830 (no such key), 42804 (types that do not
-    compare), 0A000 (types that compare in PostgreSQL but not here).
+    Raises SqlError 42P16 (persistence), 42703, 54011, 42P10, 42704, 55000, 42830 (no such key), 42804 (types
+    that do not compare), 0A000 (types that compare in PostgreSQL but not here).
     """
     _check_persistence(table, referenced)
     columns = _columns(table, spec.columns)

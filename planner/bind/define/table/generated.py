@@ -2,12 +2,13 @@
 
     CREATE TABLE t (a int, b int GENERATED ALWAYS AS (a * 2) STORED)
       column b    generated "s", default_sql "(a * 2)"
-      INSERT, UPDATE, COPY, MERGE: whoever stores a row computes b from the row's other columns (engine.changes.writes.shape)
+      INSERT, UPDATE, COPY, MERGE: whoever stores a row computes b from the row's other columns
+      (engine.changes.writes.shape)
 
-The expression sees the row alone and has to be immutable, so what is stored stays right whatever happens elsewhere. No
-generated column looks at another, so the order in which they are computed does not matter. Expression and partial
-indexes keep what they compute in columns of this kind that nobody sees (``ColumnDef.hidden``); these may look at others,
-whose expressions then stand in their place.
+The expression sees the row alone and has to be immutable, so what is stored stays right whatever happens
+elsewhere. No generated column looks at another, so the order in which they are computed does not matter.
+Expression and partial indexes keep what they compute in columns of this kind that nobody sees
+(``ColumnDef.hidden``); these may look at others, whose expressions then stand in their place.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def stored_generation(
 def generations(
     relation: RelationDef, catalog: Catalog, functions: set[int] | None = None
 ) -> tuple[tuple[int, Expr], ...]:
-    """Return (attnum, expression) of each generated column of a table, as they are evaluated: all at once, from the others.
+    """Return (attnum, expression) of each generated column of a table, as they are evaluated: all at once,
+    from the others.
 
     So an index's expression over generated columns has what these are made of in their place. The oids of the users'
     functions that they call are added to ``functions``.

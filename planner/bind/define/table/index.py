@@ -45,8 +45,8 @@ MAX_INDEX_COLUMNS = 32
 def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateIndex:
     """CREATE INDEX on columns and expressions, of all rows or of those for which a condition holds.
 
-    Raises SqlError 42P01, 42809, 42703, 42704, 54011, 22023, 42P17 (not immutable); 0A000 for other methods, and for what
-    keys of expression and partial indexes cannot be.
+    Raises SqlError 42P01, 42809, 42703, 42704, 54011, 22023, 42P17 (not immutable); 0A000 for other methods,
+    and for what keys of expression and partial indexes cannot be.
     """
     reference = node.relation
     table = context.relation(reference.schema, reference.name, catalog=reference.catalog)
@@ -153,9 +153,10 @@ def computed_index(
 ) -> tuple[IndexDef, tuple[ColumnDef, ...]]:
     """Return an index over ``keys`` (Vars for columns) of the rows for which ``where`` holds, and its hidden columns.
 
-    One row that is not in a partial index has NULL as its first key, so no other row is equal to it; where NULLs are equal, a column
-    behind the keys tells which rows are in it (``IndexDef.guard``). Of values of which only parts are
-    indexed (trigrams of texts, keys of an hstore, extents of shapes) the hidden column has these.
+    One row that is not in a partial index has NULL as its first key, so no other row is equal to it; where
+    NULLs are equal, a column behind the keys tells which rows are in it (``IndexDef.guard``). Of values of
+    which only parts are indexed (trigrams of texts, keys of an hstore, extents of shapes) the hidden column
+    has these.
     """
     written = tuple(key.attnum if isinstance(key, Var) else 0 for key in keys)
     attnums: list[int] = []
@@ -211,7 +212,9 @@ def _free(table: RelationDef) -> Iterator[int]:
 
 
 def with_hidden(table: RelationDef, hidden: Sequence[ColumnDef]) -> RelationDef:
-    """Return a table with the hidden columns of a new index (``computed_index``), whose rows have no values of them yet."""
+    """Return a table with the hidden columns of a new index (``computed_index``), whose rows have no values
+    of them yet.
+    """
     columns = list(table.columns)
     for column in hidden:
         columns[column.attnum - 1 : column.attnum] = [column]
@@ -227,7 +230,9 @@ def lacks_hidden(before: RelationDef, after: RelationDef) -> bool:
 
 
 def _parts_of(key: Expr, owner: str, function: str, catalog: Catalog) -> Expr:
-    """Return the call of an extension's function of a key. Raises SqlError 0A000 where it has gone with its extension."""
+    """Return the call of an extension's function of a key. Raises SqlError 0A000 where it has gone with its
+    extension.
+    """
     extension = catalog.extension(owner)
     made = [f for f in catalog.functions_named(function) if extension and f.extension == extension.oid]
     if not made:
@@ -278,8 +283,8 @@ def rebound_indexes(
 ) -> RelationDef:
     """Return ``table`` with its computed indexes, whose texts mean the columns of ``bind_over``, written anew.
 
-    ``change``: made to each expression before. For columns with new names the two differ, for columns with new types they are one.
-    Raises SqlError where an expression has no meaning any more.
+    ``change``: made to each expression before. For columns with new names the two differ, for columns with
+    new types they are one. Raises SqlError where an expression has no meaning any more.
     """
     columns = list(table.columns)
     indexes: list[IndexDef] = []
@@ -314,7 +319,9 @@ def without_indexes(table: RelationDef, oids: Collection[int]) -> RelationDef:
 
 
 def dropped_column(column: ColumnDef) -> ColumnDef:
-    """Return a column as one that has been dropped; one that was an index's own is known as such from then on: it has no number, and serves the next one."""
+    """Return a column as one that has been dropped; one that was an index's own is known as such from then
+    on: it has no number, and serves the next one.
+    """
     return replace(
         column,
         name=f"........pg.dropped.{column.attnum}........",
@@ -418,7 +425,8 @@ def index_expression(
 ) -> tuple[str, Expr]:
     """Return what an index's key is called whose expression is ``bound``, and what that is when it is evaluated.
 
-    Raises SqlError 0A000 for system columns and whole rows, 42704 and 42P16 for its type, 42P17 where it is not immutable.
+    Raises SqlError 0A000 for system columns and whole rows, 42704 and 42P16 for its type, 42P17 where it is
+    not immutable.
     """
     node = element.expr
     if node is None:

@@ -1,7 +1,8 @@
 """Storage and tuning options that are accepted without effect, and how option values read (promise P4).
 
-``STORAGE_OPTIONS`` is the closed table the docs show: options of PostgreSQL that only tune its own storage. Their
-values are checked (22023 otherwise) and kept as written, for pg_class.reloptions. Whatever is not listed is PostgreSQL's error.
+``STORAGE_OPTIONS`` is the closed table the docs show: options of PostgreSQL that only tune its own storage.
+Their values are checked (22023 otherwise) and kept as written, for pg_class.reloptions. Whatever is not
+listed is PostgreSQL's error.
 """
 
 from __future__ import annotations
@@ -176,7 +177,9 @@ _FRACTION: Final = re.compile(r"\s*[+-]?[0-9]*[.eE]")
 
 
 def _whole(text: str) -> int:
-    """Read a whole number as PostgreSQL reads those of options: hexadecimal, octal, with a fraction that is rounded. Raises ValueError."""
+    """Read a whole number as PostgreSQL reads those of options: hexadecimal, octal, with a fraction that is
+    rounded. Raises ValueError.
+    """
     found = _WHOLE.fullmatch(text)
     if found is None:
         given = float(text) if _FRACTION.match(text) else math.nan

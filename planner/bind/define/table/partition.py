@@ -47,7 +47,9 @@ MAX_KEYS = 32
 
 
 def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) -> PartitionKey:
-    """Bind PARTITION BY over a table as it will be. Raises SqlError 42703, 42704, 42P16, 42P17, 54011; 0A000 by name."""
+    """Bind PARTITION BY over a table as it will be. Raises SqlError 42703, 42704, 42P16, 42P17, 54011; 0A000
+    by name.
+    """
     if node.strategy == "l" and len(node.elements) > 1:
         raise SqlError("42P17", 'cannot use "list" partition strategy with more than one column')
     if len(node.elements) > MAX_KEYS:
@@ -109,7 +111,9 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
 
 
 def _check_hasher(context: BindContext, class_oid: int, type_: SqlType) -> None:
-    """Raise SqlError 0A000 for a function that cannot be called here; that there is none is told to who makes a partition, as in PostgreSQL."""
+    """Raise SqlError 0A000 for a function that cannot be called here; that there is none is told to who makes
+    a partition, as in PostgreSQL.
+    """
     try:
         hasher_of(context.catalog, class_oid, type_)
     except SqlError as error:
@@ -209,7 +213,9 @@ def _shown_key(text: str, parent: RelationDef, reader: Reader, *, pretty: bool =
 
 
 def _operands(parent: RelationDef, catalog: Catalog, reader: Reader | None = None) -> list[str]:
-    """Return the SQL text of each key over the parent's columns; for a reader, as in a definition: expressions that are no calls are in parentheses."""
+    """Return the SQL text of each key over the parent's columns; for a reader, as in a definition:
+    expressions that are no calls are in parentheses.
+    """
     key = parent.divided_by
     found: list[str] = []
     for number, (attnum, text) in enumerate(zip(key.attnums, key.expressions, strict=True)):
@@ -363,7 +369,9 @@ def _value(
 
 
 def own_condition(partition: RelationDef, parent: RelationDef, catalog: Catalog) -> list[str]:
-    """Return the conditions that a partition's bound puts on its rows, over the parent's column names; all of them have to hold."""
+    """Return the conditions that a partition's bound puts on its rows, over the parent's column names; all of
+    them have to hold.
+    """
     bound = partition.bound
     key = parent.divided_by
     if bound is None:
@@ -408,7 +416,9 @@ def _list_condition(values: Sequence[str | None], operand: str, key: PartitionKe
 
 
 def _range_condition(bound: PartitionBound, operands: Sequence[str], key: PartitionKey) -> list[str]:
-    """Return the conjuncts of a range: places in which both bounds are equal, then from where, then up to where (get_qual_for_range)."""
+    """Return the conjuncts of a range: places in which both bounds are equal, then from where, then up to
+    where (get_qual_for_range).
+    """
     found: list[str] = []
     start = 0
     for start in range(len(operands)):
@@ -455,7 +465,9 @@ def _side(
 
 
 def partition_condition(partition: RelationDef, catalog: Catalog) -> str:
-    """Return the condition that a partition's rows meet, over its own columns, those of the tables above it included; "" for none."""
+    """Return the condition that a partition's rows meet, over its own columns, those of the tables above it
+    included; "" for none.
+    """
     found: list[str] = []
     below = partition
     for parent in ancestors(partition, catalog):

@@ -34,11 +34,11 @@ from planner.types.facts import format_type
 def alter_type(
     context: BindContext, relation: RelationDef, before: RelationDef, name: str, node: ast.ColumnDef
 ) -> tuple[st.ColumnRetype, RelationDef]:
-    """Bind the action; returns it and the table with the column's new type. ``before``: the table as it was before the statement, whose
-    columns USING reads, those too that the statement drops or gives another type.
+    """Bind the action; returns it and the table with the column's new type. ``before``: the table as it was
+    before the statement, whose columns USING reads, those too that the statement drops or gives another type.
 
-    Raises SqlError 42703, 42804 (no automatic cast, of values or of the default; an operator class of an index), 42704 (an
-    index of the type cannot be) and what the type and USING raise.
+    Raises SqlError 42703, 42804 (no automatic cast, of values or of the default; an operator class of an
+    index), 42704 (an index of the type cannot be) and what the type and USING raise.
     """
     column = _retyped(relation, name)
     if column.declared != before.column(column.attnum).declared:
@@ -82,7 +82,9 @@ def alter_type(
 def check_written(
     context: BindContext, relation: RelationDef, before: RelationDef, name: str, node: ast.ColumnDef
 ) -> None:
-    """Raise what USING raises by itself, then 42703 and 0A000 for the column: told before what the table does not allow, and before the type is looked up."""
+    """Raise what USING raises by itself, then 42703 and 0A000 for the column: told before what the table does
+    not allow, and before the type is looked up.
+    """
     if node.using is not None:
         bind_kept(table_scope(context, before), node.using, "TRANSFORM")
     _retyped(relation, name)

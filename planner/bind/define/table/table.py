@@ -155,7 +155,9 @@ def _like_indexes(parts: TableParts, relation: RelationDef, span: Span | None) -
 
 
 def _indexes(context: BindContext, parts: TableParts, table: RelationDef) -> tuple[st.CreateIndex, ...]:
-    """Return the statements for copied indexes without constraints; the hidden columns of each are behind those before."""
+    """Return the statements for copied indexes without constraints; the hidden columns of each are behind
+    those before.
+    """
     found: list[st.CreateIndex] = []
     by_name = {column.name: column.attnum for column in table.live}
     for source, index in parts.copied_indexes:
@@ -361,7 +363,8 @@ def inherited_columns(parent: RelationDef) -> list[st.ColumnSpec]:
 
 
 def _override(context: BindContext, parts: TableParts, node: ast.ColumnDef, of: str) -> None:
-    """Give a column of a partition or typed table (``of``: "partitions", "typed tables") a default, NOT NULL or constraints of its own.
+    """Give a column of a partition or typed table (``of``: "partitions", "typed tables") a default, NOT NULL
+    or constraints of its own.
 
     Raises SqlError 42703, 42701; 0A000 for what such a column cannot have.
     """

@@ -41,7 +41,8 @@ Default: TypeAlias = tuple[Expr | None, str | None]
 def creation_schema(context: BindContext, node: ast.TableRef, span: Span | None = None) -> str:
     """Return the schema a new relation goes to; ``pg_temp`` for temporary ones.
 
-    ``span``: where errors point to; PostgreSQL looks the schema up without the statement's text for all but CREATE TABLE.
+    ``span``: where errors point to; PostgreSQL looks the schema up without the statement's text for all but
+    CREATE TABLE.
 
     The path's temporary schema counts where the setting lists it: behind pg_catalog, which is searched first then.
     Raises SqlError 3F000 (no such schema, nothing to create in), 42P16 (temporary in a permanent schema).
@@ -339,7 +340,9 @@ def bound_default(context: BindContext, node: ast.Expression, column: str, type_
 
 
 def makes_sequence(element: ast.Node) -> bool:
-    """Tell whether an element of CREATE TABLE may make a sequence: a serial or identity column, or LIKE that copies one."""
+    """Tell whether an element of CREATE TABLE may make a sequence: a serial or identity column, or LIKE that
+    copies one.
+    """
     if isinstance(element, ast.TableLike):
         return "all" in element.including or "identity" in element.including
     return isinstance(element, ast.ColumnDef) and (
@@ -350,9 +353,11 @@ def makes_sequence(element: ast.Node) -> bool:
 def _default_of_new(
     context: BindContext, parts: TableParts, node: ast.Expression, column: str, type_: SqlType
 ) -> tuple[Default, ast.Expression | None]:
-    """Return a column's default, or, where that names what CREATE TABLE is about to make, the expression that is bound later.
+    """Return a column's default, or, where that names what CREATE TABLE is about to make, the expression that
+    is bound later.
 
-    The table is there, and so are its sequences, when PostgreSQL reads defaults: what is wrong with one comes behind what is wrong with the table.
+    The table is there, and so are its sequences, when PostgreSQL reads defaults: what is wrong with one comes
+    behind what is wrong with the table.
     """
     try:
         value = bound_default(context, node, column, type_)
@@ -427,7 +432,9 @@ def with_attributes(constraints: Sequence[ast.Constraint]) -> list[ast.Constrain
 
 
 def bound_foreign_keys(context: BindContext, parts: TableParts) -> tuple[st.ForeignKeySpec, ...]:
-    """Return the foreign keys; what they refer to is looked up when all else of the table is found right. Raises as ``foreign_key_spec``."""
+    """Return the foreign keys; what they refer to is looked up when all else of the table is found right.
+    Raises as ``foreign_key_spec``.
+    """
     created = None if parts.schema is None else (parts.schema, parts.table)
     return tuple(foreign_key_spec(context, node, columns, created) for node, columns in parts.foreign)
 
@@ -497,7 +504,9 @@ def check_key_columns(key: st.KeySpec, columns: Sequence[ColumnDef], span: Span 
 
 
 def check_compression(word: str, type_oid: int) -> str:
-    """Return how pg_attribute calls COMPRESSION (p, l; "" for the default). Raises SqlError 22023, 0A000 for a type that is never compressed."""
+    """Return how pg_attribute calls COMPRESSION (p, l; "" for the default). Raises SqlError 22023, 0A000 for
+    a type that is never compressed.
+    """
     if word in ("", "default"):
         return ""
     if word not in ("pglz", "lz4"):

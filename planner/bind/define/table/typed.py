@@ -3,8 +3,8 @@
     CREATE TYPE t AS (a int, b text)
     CREATE TABLE x OF t (PRIMARY KEY (a), b DEFAULT '')        columns  a int not null, b text default ''::text
 
-The type says which columns there are, the table what is asked of them. So columns are added, dropped, retyped and renamed
-with the type's attributes (ALTER TYPE ... CASCADE), never by ALTER TABLE.
+The type says which columns there are, the table what is asked of them. So columns are added, dropped, retyped
+and renamed with the type's attributes (ALTER TYPE ... CASCADE), never by ALTER TABLE.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def refuse_of_typed(made: TypeDef, tables: Sequence[RelationDef], *, cascade: bo
 
 
 def bind_of(context: BindContext, relation: RelationDef, name: ast.TypeName | None) -> st.SetOfType:
-    """OF: the table has just the attributes of the type, in their order; NOT OF. Raises SqlError 42704, 42804, 42809."""
+    """OF: the table has just the attributes of the type, in their order; NOT OF. Raises SqlError 42704,
+    42804, 42809.
+    """
     if name is None:
         if not relation.of_type:
             raise SqlError("42809", f'"{relation.name}" is not a typed table')
