@@ -136,7 +136,7 @@ class CatalogHistory:
             return current
         key = self._begins[position]
         made = self._made.get(key)
-        if made is None:
+        if made is None or not current.guarded_functions <= made.guarded_functions:
             changes: dict[StoredKey, Stored | None] = {}
             for undo in reversed(self._undos[position:]):
                 changes.update(undo)

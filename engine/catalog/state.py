@@ -554,7 +554,7 @@ class CatalogSnapshot(FindsNamed):
             item.object_oid for item in both if isinstance(item, AclDef) and item.class_oid == PG_CLASS_OID
         }:
             new.rights = {**self.rights, **dict.fromkeys(changed, version)}
-        if any(isinstance(item, AclDef) and item.class_oid == PG_PROC_OID for item in pace((*gone, *made))):
+        if any(isinstance(item, AclDef) and _about_built_in(item) for item in pace((*gone, *made))):
             new.guarded_functions = _guarded(items)
         if not any(
             isinstance(item, TypeDef | FunctionDef | OperatorFamilyDef | OperatorClassDef)
@@ -663,14 +663,16 @@ class CatalogSnapshot(FindsNamed):
         new = self.overlaid(changes, version)
         new.namespace_version = new.added_to = new.basis = version
         new.added, new.rights, new.derived = {}, {}, {}
+        new.guarded_functions |= self.guarded_functions  # whoever calls one is asked for today's rights
         return new
+
+
+def _about_built_in(rights: AclDef) -> bool:
+    """Tell whether rights are to a built-in function."""
+    return rights.class_oid == PG_PROC_OID and rights.object_oid < FIRST_USER_OID
 
 
 def _guarded(items: Mapping[StoredKey, Stored]) -> frozenset[int]:
     """Return the built-in functions that not everybody may call, and those whose rights have been changed."""
-    own = [
-        item.object_oid
-        for item in items.values()
-        if isinstance(item, AclDef) and item.class_oid == PG_PROC_OID and item.object_oid < FIRST_USER_OID
-    ]
+    own = [item.object_oid for item in items.values() if isinstance(item, AclDef) and _about_built_in(item)]
     return frozenset((*restricted_functions(), *own))

@@ -29,6 +29,7 @@ from planner.catalog.foreign import (
     WrapperDef,
 )
 from planner.catalog.rights import PG_CLASS, PG_NAMESPACE, PG_PROC, PG_TYPE
+from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
@@ -78,7 +79,8 @@ class _Mixed:
 
     def acl(self, class_oid: int, object_oid: int, sub_id: int = 0) -> tuple[AclItem, ...] | None:
         there = self._there.get(class_oid)
-        if there is None or there(object_oid) is not None:
+        built_in = class_oid in (PG_PROC, PG_TYPE) and object_oid < FIRST_USER_OID
+        if there is None or built_in or there(object_oid) is not None:
             return self._now.acl(class_oid, object_oid, sub_id)
         return self._last_owners(class_oid, object_oid) if sub_id == 0 else ()
 

@@ -548,6 +548,43 @@ def test_a_large_object_that_is_gone_is_its_last_owners_whatever_there_is_under_
     roles.sql("SELECT lo_unlink(7101), lo_unlink(7103), lo_unlink(7104)")
 
 
+def test_a_built_in_function_that_was_taken_away_since_is_asked_for(roles: ServerProcess) -> None:
+    """In texts, prepared statements, views and functions, of a moment that somebody has read before, too."""
+    roles.sql(
+        "CREATE SCHEMA past_calls; GRANT USAGE ON SCHEMA past_calls TO ann; SET search_path = past_calls; CREATE TABLE t AS SELECT 'x' AS a; "
+        "CREATE VIEW v AS SELECT initcap(a) AS a FROM t; GRANT SELECT ON t, v TO ann; "
+        "CREATE FUNCTION f(text) RETURNS text LANGUAGE sql AS 'SELECT initcap($1)'; "
+        "CREATE FUNCTION g(text) RETURNS text LANGUAGE plpgsql AS $$BEGIN RETURN initcap($1); END$$"
+    )
+    with session(roles, "ann", "past_calls") as ann:
+        (ts,) = ann.execute("SELECT now()").fetchone() or ("",)
+        roles.sql("CREATE TABLE past_calls.later (a int)")  # the catalog of now is another one
+        queries = [
+            f"SELECT {what} AS OF SYSTEM TIME '{ts}'"
+            for what in (
+                "initcap('x')",
+                "initcap(a) FROM t",
+                "a FROM v",
+                "f(a) FROM t",
+                "g(a) FROM t",
+                "a FROM t WHERE initcap(a) > ''",
+            )
+        ]
+        before = [answer(ann, query) for query in queries]
+        assert DENIED not in before
+        for number, query in enumerate(queries):
+            ann.execute(f"PREPARE p{number} AS {query}")  # type: ignore[call-overload]
+            assert answer(ann, f"EXECUTE p{number}") == before[number]
+        roles.sql("REVOKE EXECUTE ON FUNCTION initcap(text) FROM PUBLIC")
+        try:
+            for number, query in enumerate(queries):
+                assert answer(ann, query) == DENIED, query
+                assert answer(ann, f"EXECUTE p{number}") == DENIED, query
+        finally:
+            roles.sql("GRANT EXECUTE ON FUNCTION initcap(text) TO PUBLIC")
+        assert [answer(ann, query) for query in queries] == before
+
+
 def test_a_role_of_the_same_name_is_another_one(roles: ServerProcess) -> None:
     roles.sql("CREATE ROLE twin LOGIN; CREATE SCHEMA twins; GRANT ALL ON SCHEMA twins TO twin")
     with session(roles, "twin", "twins") as c:
