@@ -22,7 +22,6 @@ from txn.persist.memory import MemoryDisk
 MANY: Final = 12_000
 SMALL: Final = 35_000
 """Blocks of memory that one turn may free: less than those of ``MANY`` rows or locks. How many go in a turn is a matter of time, so a fast machine frees more."""
-TRIES: Final = 3
 
 SETUP = f"""
 SET executor = index;
@@ -151,17 +150,10 @@ def test_no_turn_frees_much(third: int, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(engine.changes.writes.spilling, "SHARES", 1)
     size = -(-len(STATEMENTS) // 3)
     names = list(STATEMENTS)[third * size : third * size + size]
-    too_much: set[str] = set(names)
-    # What a turn frees is net of what it makes, and where turns end is up to the clock: on a busy machine one may have the frees of another.
-    # What is let go of all at once is so however the turns fall.
-    for _ in range(TRIES):
-        gc.collect()
-        gc.disable()
-        try:
-            most = asyncio.run(_all(names))
-        finally:
-            gc.enable()
-        too_much &= {name for name, count in most.items() if count > SMALL}
-        if not too_much:
-            break
-    assert {name: most[name] for name in too_much} == {}
+    gc.collect()
+    gc.disable()
+    try:
+        most = asyncio.run(_all(names))
+    finally:
+        gc.enable()
+    assert {name: count for name, count in most.items() if count > SMALL} == {}

@@ -492,7 +492,9 @@ async def _act(
                     changes = await _new_rows(session, key, action, rows, renamed)
                     before, made = await _update_children(session, child, rows, changes, firing)
                     new = gathered(session, new, made, CHANGED)
+                    let_go(changes, made)
                 old = gathered(session, old, before, CHANGED)
+                let_go(rows, before)
                 if spilling.due:
                     await spilling.spill()
                 rows = await anext(children, [])

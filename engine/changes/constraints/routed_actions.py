@@ -20,6 +20,7 @@ from engine.changes.triggers.firing import Firing, updated_columns
 from engine.changes.writes.partitioned import Noted, Partitioned, statement_firing
 from engine.changes.writes.partitioned_changes import Changes
 from engine.session.transaction.timing import Keys
+from pgwire.release import let_go
 from planner.evaluate import Env, Shared
 from planner.query import Delete, Select
 from txn.base.types import Row, RowId, StoredRow
@@ -70,7 +71,10 @@ async def act_on_partitions(
             for row in whole:
                 await changes.delete(part, row.row_id, row.values)
         else:
-            for row, (row_id, new) in zip(whole, await new_rows(key, whole), strict=True):
+            made_of = await new_rows(key, whole)
+            for row, (row_id, new) in zip(whole, made_of, strict=True):
                 await changes.update(part, row_id, row.values, new, assigned)
+            let_go(made_of)
+        let_go(rows, whole)
     await changes.stage()
     return noted.changes()

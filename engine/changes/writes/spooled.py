@@ -28,6 +28,7 @@ from engine.base.temp_files import TempFiles
 from pgwire.codecs.sizes import row_bytes
 from pgwire.codecs.users.packed import pack_rows, unpack_rows
 from pgwire.give_way import beside, give_way, openly
+from pgwire.release import let_go
 from planner.base.errors import SqlError
 from txn.base.types import Row
 from txn.persist.trouble import again, exactly
@@ -250,6 +251,7 @@ def gathered(session: Session, rows: Gathering, more: Sequence[Row], called: str
     if isinstance(rows, list) and len(rows) + len(more) > LISTED:
         first, rows = rows, SpooledRows.of(session, called)
         openly(rows.extend, first)
+        let_go(first)
     openly(rows.extend, more)
     return rows
 
