@@ -25,6 +25,7 @@ from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind.stored.domain_checks import check_function, stored_check
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef, TypeDef
+from planner.information.definitions import shown_value
 from planner.types.facts import element_of, format_type
 
 if TYPE_CHECKING:
@@ -53,12 +54,17 @@ async def create_domain(session: Session, plan: Plan, statement: st.CreateDomain
         dims=statement.dims,
         not_null=statement.not_null,
         default_sql=statement.default_sql,
+        default_shown=_shown(session, statement.default_sql),
         collation=statement.collation,
     )
     for check in statement.checks:
         made = _with_check(session, made, check, validated=True)
     await session.view.change([made])
     return Command("CREATE DOMAIN")
+
+
+def _shown(session: Session, sql: str | None) -> str | None:
+    return None if sql is None else shown_value(session, sql)
 
 
 def _with_check(session: Session, made: TypeDef, check: st.DomainCheck, *, validated: bool) -> TypeDef:
@@ -91,7 +97,8 @@ async def set_default(
 ) -> Outcome:
     """SET DEFAULT, DROP DEFAULT: rows that are there keep their values."""
     made = changed_type(session, statement.type)
-    await session.view.change([replace(made, default_sql=statement.default_sql)])
+    sql = statement.default_sql
+    await session.view.change([replace(made, default_sql=sql, default_shown=_shown(session, sql))])
     return Command(plan.bound.tag)
 
 

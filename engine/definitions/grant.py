@@ -192,7 +192,7 @@ async def run_grant(session: Session, plan: Plan, statement: st.Grant, params: t
                     option_only=statement.option, cascade=statement.cascade, role_of=role_of,
                 )  # fmt: skip
         changed[key] = replace(before, items=items)
-        if target.kind == "relation" and not statement.is_grant:
+        if target.kind in ("relation", "sequence") and not statement.is_grant:
             for acl in _columns_too(session, target, grantor, roles, statement, letters, changed):
                 changed[key_of(acl)] = acl
     if changed:

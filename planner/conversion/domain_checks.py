@@ -25,6 +25,11 @@ def chain(catalog: Catalog, oid: int) -> list[TypeDef]:
     return found
 
 
+def demands(catalog: Catalog, oid: int) -> bool:
+    """Tell whether a domain, or one that it is over, asks anything of its values."""
+    return any(made.not_null or made.checks for made in chain(catalog, oid))
+
+
 def default_sql(catalog: Catalog, oid: int) -> str | None:
     """Return the default that a column declared as ``oid`` has where it has none of its own: its domain's.
 

@@ -27,7 +27,6 @@ from planner.conversion.casts import is_binary_coercible
 from planner.conversion.order import default_opclass
 from planner.facts import (
     ANYARRAY,
-    ANYELEMENT,
     ANYENUM,
     ANYMULTIRANGE,
     ANYRANGE,
@@ -125,28 +124,19 @@ def class_oid(type_oid: int, method: str, name: str = "") -> int:
 
 
 @cache
-def _key_types() -> dict[int, tuple[int, int]]:
-    """Return (input type, key type) of the operator classes that keep something else than their input."""
-    return {
-        int(row["oid"]): (int(row["opcintype"]), int(row["opckeytype"]))
-        for row in rows("opclass")
-        if int(row["opckeytype"])
-    }
+def _key_types() -> dict[int, int]:
+    """Return the key types of the operator classes that keep something else than their input."""
+    return {int(row["oid"]): int(row["opckeytype"]) for row in rows("opclass") if int(row["opckeytype"])}
 
 
-def kept_type(type_oid: int, method: str, name: str = "") -> int:
-    """Return the type that an index has a column of, as pg_attribute says: that of its operator class where
-    it keeps another one.
+def key_type(type_oid: int, method: str, name: str = "") -> int:
+    """Return the type that an operator class keeps of a column's values instead of theirs (opckeytype):
+    ANYELEMENT for the elements of arrays, 0 where an index keeps them as they are.
     """
     made = class_oid(type_oid, method, name)
     brought = class_named(method, name) if name else default_class(method, type_oid)
-    if brought is not None and brought.oid == made:
-        given, kept = brought.input_type, brought.key_type
-    else:
-        given, kept = _key_types().get(made, (0, 0))
-    if kept == ANYELEMENT and given == ANYARRAY:
-        return element_of(type_oid) or type_oid
-    return kept or (INT4 if method == "hash" else type_oid)
+    kept = brought.key_type if brought is not None and brought.oid == made else _key_types().get(made, 0)
+    return kept or (INT4 if method == "hash" else 0)
 
 
 def partition_classes(key: PartitionKey, method: str) -> tuple[int, ...]:

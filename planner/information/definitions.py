@@ -182,7 +182,7 @@ def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
 def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = False) -> str | None:
     """SQL's ``pg_get_expr``: a default or check; NULL when the relation is gone; 0 for text that needs none."""
     if relation_oid == 0:
-        return as_literals_are(session, tree)
+        return _without_relation(session, tree)
     relation = session.catalog.relation_by_oid(relation_oid)
     if relation is None:
         return None
@@ -195,6 +195,18 @@ def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = 
             joined = "".join(("," if text.startswith("\n") else ", ") + text for text in shown)
             return for_reader(session, joined.removeprefix(", ").removeprefix(",\n"))
     return for_reader(session, shown_expression(session, tree, relation, pretty=pretty))
+
+
+def _without_relation(session: EvalSession, sql: str) -> str:
+    """Return a stored expression as a reader sees it who says that it is about no relation: a domain's default, or
+    the check of one, which cannot be bound alone.
+    """
+    if _TYPE_BY_OID not in sql and not depends_on_styles(sql, session.codec_settings):
+        return for_reader(session, sql)
+    try:
+        return as_literals_are(session, shown_value(session, sql))
+    except SqlError:
+        return for_reader(session, sql)
 
 
 def _lists(relation: RelationDef) -> Iterator[Sequence[str]]:

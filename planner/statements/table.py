@@ -132,12 +132,29 @@ NO_SPANS = BoundSpans()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComputedBound:
+    """A value of a partition's bound that the statement computes when it runs: that at ``place`` of the
+    ``upper`` side of a range, or of the other side, or of a list, where its text is "".
+
+    ``functions``: users' functions that it calls.
+    """
+
+    upper: bool
+    place: int
+    expr: Expr
+    type: SqlType
+    span: Span | None
+    functions: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttachPartition:
     """ALTER TABLE ... ATTACH PARTITION: the table ``partition`` becomes one."""
 
     partition: int
     bound: PartitionBound
     spans: BoundSpans
+    computed: tuple[ComputedBound, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +207,7 @@ class CreateTable:
     parent: int = 0
     bound: PartitionBound | None = None
     bound_spans: BoundSpans = NO_SPANS
+    bound_computed: tuple[ComputedBound, ...] = ()
     likes: tuple[int, ...] = ()
     commented: tuple[int, ...] = ()
     path: tuple[str, ...] = ()

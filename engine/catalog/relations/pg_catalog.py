@@ -49,10 +49,12 @@ from planner.catalog.acl import default_acl
 from planner.catalog.relation_kinds import BY_QUERY, FILED, STORING, SYSTEM_COLUMNED, TABLES
 from planner.catalog.rights import builtin_relation_acl, is_public, restricted_functions, schema_acl
 from planner.conversion.collations import collation_of
-from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID
-from planner.indexing.opclass import METHOD_OIDS, class_oid, kept_type, partition_classes
+from planner.facts import ANYELEMENT, INFORMATION_SCHEMA_OID, PG_CATALOG_OID
+from planner.indexing.opclass import METHOD_OIDS, class_oid, key_type, partition_classes
 from planner.partitions.bounds import bound_text
 from planner.types import SqlType
+from planner.types.domains import base_oid, names_domain, plain_type
+from planner.types.facts import element_of, range_of, range_subtype
 
 if TYPE_CHECKING:
     from engine.catalog.reading import Reading
@@ -182,15 +184,22 @@ def storage_of(type_oid: int) -> tuple[int, bool, str, str]:
     if fact is None:
         return -1, False, "d", "x"
     if type_oid not in _ALIGN:
-        return fact.length, fact.by_value, "d" if _of_rows(fact) else "i", "x" if fact.length < 0 else "p"
+        return fact.length, fact.by_value, alignment(type_oid), "x" if fact.length < 0 else "p"
     align, storage = _ALIGN[type_oid]
     return fact.length, fact.by_value, align, storage
 
 
-def _of_rows(fact: f.TypeFact) -> bool:
-    """Whether a type is composite, or an array of such."""
-    element = f.facts().types.get(fact.element)
-    return fact.kind == "c" or (element is not None and element.kind == "c")
+def alignment(type_oid: int) -> str:
+    """Return pg_type.typalign of any type: arrays and ranges, of domains, too, have that of what is in them, an
+    integer's at least.
+    """
+    under = base_oid(type_oid)
+    if under in _ALIGN or not _ALIGN:
+        return storage_of(under)[2]
+    if f.facts().types[under].kind == "c":
+        return "d"
+    within = element_of(under) or range_subtype(under) or range_subtype(range_of(under))
+    return "d" if within and alignment(within) == "d" else "i"
 
 
 _SYSTEM_COLUMNS = (
@@ -251,7 +260,10 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Reading | None = Non
             included = index is not None and column.attnum > len(index.key_columns)  # carried, not compared
             collation = 0 if included else collation_of(column)
             if column.attnum in kept:
-                column = replace(column, type=SqlType(kept[column.attnum]), domain=0)
+                made = kept[column.attnum]
+                column = replace(
+                    column, type=plain_type(SqlType(made)), domain=made if names_domain(made) else 0
+                )
             dropped = column.dropped
             length, by_value, align, storage = storage_of(column.type.oid)
             domain = domains.get((item.oid, column.attnum), 0) if item.virtual else column.domain
@@ -292,9 +304,11 @@ def _kept_types(item: RelationDef, index: IndexDef, catalog: CatalogSnapshot) ->
     for number, (written, attnum, name) in enumerate(
         zip(index.key_columns, index.attnums, names, strict=True), 1
     ):
-        given = table.column(written or attnum).type.oid
-        kept = kept_type(given, index.method, name)
-        if kept != given:
+        column = table.column(written or attnum)
+        kept = key_type(column.type.oid, index.method, name)
+        if kept == ANYELEMENT:
+            kept = element_of(base_oid(column.domain or column.type.oid))
+        if kept:
             found[number] = kept
     return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from engine.catalog.relations.dependency_rows import depends
 from engine.catalog.relations.information.schema import collation_columns, type_columns
 from engine.catalog.relations.pg_builtins import DOMAIN_IN, DOMAIN_RECV
+from engine.catalog.relations.pg_catalog import alignment
 from engine.catalog.relations.pg_composites import RECORD_KEPT
 from engine.catalog.relations.pg_ranges import INT4MULTIRANGE, INT4RANGE, range_row
 from engine.catalog.relations.pg_types import array_row, common_columns, enum_functions, type_acl_of
@@ -60,9 +61,7 @@ def domain_types(session: Reading) -> Iterator[RowDict]:
             }  # fmt: skip
         elif element_of(under):
             array = array_row(session.catalog.type_by_oid(under) or made)
-            kept = {name: array[name] for name in _KEPT}
-            if f.facts().types[element_of(under)].kind == "c":
-                kept = {**kept, "typalign": "d"}
+            kept = {**{name: array[name] for name in _KEPT}, "typalign": alignment(under)}
         elif (kind := f.facts().types[under].kind) == "c":
             kept = {**RECORD_KEPT, "typcategory": "C"}
         elif kind in ("r", "m"):
@@ -76,17 +75,24 @@ def domain_types(session: Reading) -> Iterator[RowDict]:
             "typarray": made.array_oid, "typinput": DOMAIN_IN, "typreceive": DOMAIN_RECV, "typnotnull": made.not_null,
             "typbasetype": made.base, "typtypmod": made.base_typmod, "typcollation": made.collation,
             "typndims": made.dims if made.dims >= 0 else int(element_of(made.base) != 0),
-            "typdefault": None if made.default_sql is None else shown_value(session, made.default_sql),
+            "typdefault": _default(session, made),
             "typdefaultbin": made.default_sql, "typacl": type_acl_of(session, made),
         }  # fmt: skip
         yield {
             **array_row(made),
             "typcollation": made.collation,
-            "typalign": "d" if kept["typalign"] == "d" else "i",
+            "typalign": "d" if alignment(made.oid) == "d" else "i",
         }
 
 
 _KEPT = ("typlen", "typcategory", "typdelim", "typoutput", "typsend", "typalign", "typstorage")
+
+
+def _default(session: Reading, made: TypeDef) -> str | None:
+    """Return a domain's default as text: as whoever set it saw it, in PostgreSQL, too."""
+    if made.default_sql is None:
+        return None
+    return made.default_shown or shown_value(session, made.default_sql)
 
 
 @relation("pg_constraint", "catalog")
@@ -139,7 +145,7 @@ def domains(session: Reading) -> Iterator[RowDict]:
             yield {
                 "domain_catalog": session.database, "domain_schema": made.schema, "domain_name": made.name,
                 "udt_catalog": session.database, "dtd_identifier": "1",
-                "domain_default": None if made.default_sql is None else shown_value(session, made.default_sql),
+                "domain_default": _default(session, made),
                 **type_columns(session, under), "data_type": plain_name, **collation_columns(session, under),
             }  # fmt: skip
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from engine.catalog.relations.dependency_rows import depends
-from engine.catalog.relations.pg_catalog import storage_of
+from engine.catalog.relations.pg_catalog import alignment
 from engine.catalog.relations.pg_types import array_row, common_columns, type_acl_of
 from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
@@ -38,20 +38,13 @@ def _model(oid: str) -> Mapping[str, str]:
     return next(row for row in rows("types") if row["oid"] == oid)
 
 
-def _align(made: TypeDef) -> str:
-    """Return the alignment of a range type and all that is made with it: that of what it is over, an
-    integer's at least.
-    """
-    return "d" if storage_of(base_oid(made.base))[2] == "d" else "i"
-
-
 def range_row(session: Reading, made: TypeDef, model: str) -> RowDict:
     """Return pg_type of a range type, or of its multirange type, as far as it is like that of another one."""
     row = _model(model)
     return {
         **common_columns(made), "typlen": -1, "typtype": row["typtype"], "typcategory": "R",
         "typinput": int(row["typinput"]), "typoutput": int(row["typoutput"]), "typreceive": int(row["typreceive"]),
-        "typsend": int(row["typsend"]), "typalign": _align(made), "typstorage": "x",
+        "typsend": int(row["typsend"]), "typalign": alignment(made.oid), "typstorage": "x",
         "typacl": type_acl_of(session, made),
     }  # fmt: skip
 
@@ -63,7 +56,7 @@ def range_types(session: Reading) -> Iterator[RowDict]:
         yield {
             **range_row(session, made, INT4RANGE), "oid": made.oid, "typname": made.name, "typarray": made.array_oid,
         }  # fmt: skip
-        align = _align(made)
+        align = alignment(made.oid)
         yield {**array_row(made), "typalign": align}
         yield {
             **range_row(session, made, INT4MULTIRANGE), "oid": made.multirange, "typname": made.multirange_name,

@@ -186,7 +186,7 @@ async def _apply(session: Session, plan: Plan, relation: RelationDef, action: st
     """Run one action on one table."""
     match action:
         case st.AttachPartition():
-            await attach(session, relation, action)
+            await attach(session, plan, relation, action)
         case st.DetachPartition():
             await detach(session, relation, action)
         case st.AttachIndex():

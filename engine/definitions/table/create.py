@@ -137,7 +137,7 @@ async def create_table(session: Session, plan: Plan, statement: st.CreateTable, 
         if made is None or [c.name for c in attributes_of(made)] != [c.name for c in statement.columns]:
             raise Replan  # it has been changed since
     if statement.parent:
-        relation = joined(session, relation, statement)
+        relation = joined(session, plan, relation, statement)
     oid = relation.oid
     if not session.catalog.has_timeline(relation.timeline):
         raise unknown(relation.timeline)

@@ -22,8 +22,10 @@ from engine.definitions import constraints as define
 from engine.definitions.dropping.drop import table_of
 from engine.definitions.table.alter_columns import require_no_nulls
 from engine.definitions.table.keys import add_checks, unused_name
+from engine.definitions.table.partition_bounds import with_values
 from engine.definitions.table.rewrite import locked_rows, store_definition, store_with_hidden, validate_checks
 from engine.session.in_use import refuse_change
+from engine.session.plans.plan import Plan
 from pgwire.give_way import between, openly
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
@@ -109,26 +111,23 @@ def check_keys(relation: RelationDef) -> None:
     check_key(relation, relation.partition_key)
 
 
-def joined(session: Session, relation: RelationDef, statement: st.CreateTable) -> RelationDef:
+def joined(session: Session, plan: Plan, relation: RelationDef, statement: st.CreateTable) -> RelationDef:
     """Return a new table as the partition that it is to be, without what it has from its parent. Raises
     SqlError 42P17.
     """
     parent = table_of(session, statement.parent)
     if statement.bound is None:
         raise AssertionError("a partition is attached without a bound")
-    check_bound(
-        relation.name,
-        statement.bound,
-        parent,
-        session.catalog.partitions_of(parent.oid),
-        statement.bound_spans,
+    bound, spans = with_values(
+        session, plan, statement.bound, statement.bound_spans, statement.bound_computed
     )
+    check_bound(relation.name, bound, parent, session.catalog.partitions_of(parent.oid), spans)
     if relation.options.get("timeline", parent.timeline) != parent.timeline:
         raise not_supported("a partition in another timeline than its table")
     options = dict(relation.options)
     if "timeline" in parent.options:
         options["timeline"] = parent.options["timeline"]
-    return replace(relation, partition_of=parent.oid, bound=statement.bound, options=options)
+    return replace(relation, partition_of=parent.oid, bound=bound, options=options)
 
 
 async def parent_changed(session: Session, parent: RelationDef, default: RelationDef | None) -> None:
@@ -424,7 +423,7 @@ async def _store(session: Session, child: RelationDef, changed: RelationDef) -> 
 # --- ATTACH, DETACH ----------------------------------------------------------------------------------
 
 
-async def attach(session: Session, parent: RelationDef, action: st.AttachPartition) -> None:
+async def attach(session: Session, plan: Plan, parent: RelationDef, action: st.AttachPartition) -> None:
     """ATTACH PARTITION. Raises SqlError 42809, 42804, 42P07, 42P17, 23514, 23505, 23503, 0A000."""
     child = table_of(session, action.partition)
     if child.partition_of:
@@ -456,10 +455,11 @@ async def attach(session: Session, parent: RelationDef, action: st.AttachPartiti
                 f'trigger "{trigger.name}" prevents table "{child.name}" from becoming a partition',
                 detail="ROW triggers with transition tables are not supported on partitions.",
             )
-    check_bound(child.name, action.bound, parent, session.catalog.partitions_of(parent.oid), action.spans)
+    bound, spans = with_values(session, plan, action.bound, action.spans, action.computed)
+    check_bound(child.name, bound, parent, session.catalog.partitions_of(parent.oid), spans)
     _check_columns(child, parent)
     await lock_rows(session, child)
-    changed = replace(child, partition_of=parent.oid, bound=action.bound)
+    changed = replace(child, partition_of=parent.oid, bound=bound)
     changed = await inherit(session, changed, parent, made=False)
     before = default_of(session, parent)
     new_keys = [c for c in changed.foreign_keys if c not in child.constraints]

@@ -54,8 +54,8 @@ def bind_partition_action(
         raise SqlError("42809", f'"{other.name}" is not a table')
     if bounds is None:
         raise not_supported("ATTACH PARTITION without a bound", span=action.span)
-    bound, spans = bounds
-    return st.AttachPartition(partition=other.oid, bound=bound, spans=spans)
+    bound, spans, computed = bounds
+    return st.AttachPartition(partition=other.oid, bound=bound, spans=spans, computed=computed)
 
 
 def _condition(context: BindContext, parent: RelationDef, partition: RelationDef) -> st.CheckSpec | None:

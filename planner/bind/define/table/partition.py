@@ -19,28 +19,30 @@ from planner.bind.define.table.table_parts import column_collation
 from planner.bind.expression.expr import bind_clause, bind_kept
 from planner.bind.scope import SYSTEM_COLUMNS, Scope
 from planner.bind.stored import bind_check, stored_context, table_scope, with_oids, without_spans
+from planner.bind.stored.runnable import restricted_calls, runnable_now
 from planner.bind.stored.shown import over_table
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
 from planner.conversion.casts import CastContext, resolve_unknown, try_coerce
 from planner.conversion.collations import COLLATE_HINT, collation_of, expr_collation, without_collate
+from planner.conversion.domain_checks import demands
 from planner.deparse import Reader, deparse_expr
 from planner.deparse.expr import collation_name, quote_literal
-from planner.evaluate import Env, compile_expr
 from planner.functions.values.compare import sort_key
 from planner.indexing.opclass import check_accepts, has_default_class, named_class
 from planner.parse import parse_expression
 from planner.partitions.bounds import ancestors, hasher_of, hashes, key_text, key_value, sorted_partitions
-from planner.query import WHOLE_ROW, Const, Expr, FuncExpr, Var
+from planner.query import WHOLE_ROW, CoerceToDomain, Const, Expr, FuncExpr, Var
 from planner.query.walk import walk
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
 from planner.rules.stable import is_immutable
-from planner.statements.table import BoundSpans
+from planner.statements.table import BoundSpans, ComputedBound
 from planner.types import SqlType
 from planner.types.domains import base_oid, plain_type
 from planner.types.facts import format_type, plain_collation, stored_type
 
 MAX_KEYS = 32
+NULL_IN_RANGE = "cannot specify NULL in range bound"
 
 
 # --- keys -------------------------------------------------------------------------------------------
@@ -168,7 +170,10 @@ def _key_element(context: BindContext, element: ast.PartitionElement, table: Rel
         return made
     if not is_immutable(made):
         raise SqlError("42P17", "functions in partition key expression must be marked IMMUTABLE")
-    if not used:
+    demanding = any(
+        isinstance(node, CoerceToDomain) and demands(context.catalog, node.domain) for node in walk(made)
+    )
+    if not used and not demanding:
         raise SqlError("42P17", "cannot use constant expression as partition key")
     return made
 
@@ -244,8 +249,10 @@ def _shown_class(key: PartitionKey, number: int, reader: Reader) -> str:
 
 def bind_bound(
     context: BindContext, node: ast.PartitionBound, parent: RelationDef
-) -> tuple[PartitionBound, BoundSpans]:
-    """Bind FOR VALUES or DEFAULT for a partition of ``parent``. Raises SqlError 42P16, 42P17, 42804, 0A000."""
+) -> tuple[PartitionBound, BoundSpans, tuple[ComputedBound, ...]]:
+    """Bind FOR VALUES or DEFAULT for a partition of ``parent``: the bound, where its values stand, and those
+    that are computed when the statement runs. Raises SqlError 42P16, 42P17, 42804, 0A000.
+    """
     key = parent.divided_by
     spans = BoundSpans(
         whole=node.span,
@@ -258,7 +265,7 @@ def bind_bound(
     if node.strategy == "":
         if key.strategy == "h":
             raise SqlError("42P16", "a hash-partitioned table may not have a default partition")
-        return PartitionBound(strategy="d"), spans
+        return PartitionBound(strategy="d"), spans, ()
     if node.strategy != key.strategy:
         word = {"r": "range", "l": "list", "h": "hash"}[key.strategy]
         raise SqlError("42P16", f"invalid bound specification for a {word} partition", span=node.span)
@@ -272,26 +279,37 @@ def bind_bound(
             )
         if node.remainder >= node.modulus:
             raise SqlError("42P16", "remainder for hash partition must be less than modulus")
-        return PartitionBound(strategy="h", modulus=node.modulus, remainder=node.remainder), spans
+        return PartitionBound(strategy="h", modulus=node.modulus, remainder=node.remainder), spans, ()
+    computed: list[ComputedBound] = []
     if node.strategy == "l":
-        column = _column_type(parent, 0)
-        texts = [_value(context, value, column, names[0], _declared(parent, 0)) for value in node.values]
-        kept = list(dict.fromkeys(texts))
-        first = [texts.index(text) for text in kept]
-        spans = replace(spans, lower=tuple(spans.lower[i] for i in first))
-        return PartitionBound(strategy="l", values=tuple(kept)), spans
+        column, declared = _column_type(parent, 0), _declared(parent, 0)
+        texts: list[str | None] = []
+        for place, value in enumerate(node.values):
+            made = _value(context, value, column, names[0], declared)
+            if isinstance(made, ComputedBound):
+                computed.append(replace(made, place=place))
+                made = ""
+            texts.append(made)
+        bound = PartitionBound(strategy="l", values=tuple(texts))
+        return *(distinct_values(bound, spans) if not computed else (bound, spans)), tuple(computed)
     if len(node.lower) != len(key.types):
         raise SqlError("42P16", "FROM must specify exactly one value per partitioning column")
     if len(node.upper) != len(key.types):
         raise SqlError("42P16", "TO must specify exactly one value per partitioning column")
-    lower, infinite = _range_side(context, node.lower, parent, names)
-    upper, upper_infinite = _range_side(context, node.upper, parent, names)
-    return (
-        PartitionBound(
-            strategy="r", values=lower, infinite=infinite, upper=upper, upper_infinite=upper_infinite
-        ),
-        spans,
+    lower, infinite, of_lower = _range_side(context, node.lower, parent, names)
+    upper, upper_infinite, of_upper = _range_side(context, node.upper, parent, names)
+    bound = PartitionBound(
+        strategy="r", values=lower, infinite=infinite, upper=upper, upper_infinite=upper_infinite
     )
+    return bound, spans, (*of_lower, *(replace(one, upper=True) for one in of_upper))
+
+
+def distinct_values(bound: PartitionBound, spans: BoundSpans) -> tuple[PartitionBound, BoundSpans]:
+    """Return a list's bound with each value once, where it stands first."""
+    kept = list(dict.fromkeys(bound.values))
+    first = [bound.values.index(text) for text in kept]
+    spans = replace(spans, lower=tuple(spans.lower[i] for i in first))
+    return replace(bound, values=tuple(kept)), spans
 
 
 def _span(node: ast.Expression) -> Span | None:
@@ -321,48 +339,60 @@ _INFINITE = {"minvalue": -1, "maxvalue": 1}
 
 def _range_side(
     context: BindContext, nodes: Sequence[ast.Expression], parent: RelationDef, names: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[int, ...]]:
+) -> tuple[tuple[str, ...], tuple[int, ...], list[ComputedBound]]:
     texts: list[str] = []
     ways: list[int] = []
+    computed: list[ComputedBound] = []
     for place, node in enumerate(nodes):
         plain = isinstance(node, ast.ColumnRef) and len(node.names) == 1
         way = _INFINITE.get(node.names[0], 0) if plain and isinstance(node, ast.ColumnRef) else 0
         if ways and ways[-1] and way != ways[-1]:
             word = "MINVALUE" if ways[-1] < 0 else "MAXVALUE"
             raise SqlError("42804", f"every bound following {word} must also be {word}", span=node.span)
-        text: str | None = ""
+        text = ""
         if not way:
-            text = _value(context, node, _column_type(parent, place), names[place], _declared(parent, place))
-            if text is None:
-                raise SqlError("42P17", "cannot specify NULL in range bound")
-        texts.append(text or "")
+            made = _value(context, node, _column_type(parent, place), names[place], _declared(parent, place))
+            if made is None:
+                raise SqlError("42P17", NULL_IN_RANGE)
+            if isinstance(made, ComputedBound):
+                computed.append(replace(made, place=place))
+            else:
+                text = made
+        texts.append(text)
         ways.append(way)
-    return tuple(texts), tuple(ways)
+    return tuple(texts), tuple(ways), computed
 
 
 def _value(
     context: BindContext, node: ast.Expression, type_: SqlType, name: str, declared: SqlType
-) -> str | None:
-    """Return a value of a bound as it is kept; NULL is None. ``declared``: what the column was declared as."""
-    for inner in (node,):
-        if isinstance(inner, ast.ColumnRef):
-            raise SqlError(
-                "0A000", "cannot use column reference in partition bound expression", span=inner.span
-            )
-    bound = bind_kept(Scope(context=context), node, "PARTITION BOUND")
+) -> str | ComputedBound | None:
+    """Return a value of a bound as it is kept, NULL as None; what is no constant is to be computed.
+    ``declared``: what the column was declared as.
+    """
+    try:
+        bound = bind_kept(Scope(context=context), node, "PARTITION BOUND")
+    except SqlError as error:
+        if error.sqlstate not in ("42703", "42P01"):
+            raise
+        message = "cannot use column reference in partition bound expression"
+        raise SqlError("0A000", message, span=error.span) from error
     coerced = try_coerce(bound, type_, CastContext.ASSIGNMENT, context.env)
     if coerced is None:
         raise SqlError(
             "42804",
             f'specified value cannot be cast to type {format_type(declared.oid)} for column "{name}"',
-            span=node.span,
+            span=bound.span or node.span,
         )
     made = fold(without_domains(coerced))
-    if not isinstance(made, Const):
-        if not is_immutable(made):
-            raise not_supported("a partition bound that is not constant", span=node.span)
-        made = Const(type=type_, value=compile_expr(made)((), Env((), None)))
-    return None if made.value is None else key_text(made.value, type_)
+    if isinstance(made, Const):
+        return None if made.value is None else key_text(made.value, type_)
+    called = replace(context, functions=set())
+    made = without_domains(runnable_now(coerced, called))
+    functions = called.functions | restricted_calls(made, context.catalog.guarded_functions)
+    context.functions |= called.functions
+    return ComputedBound(
+        upper=False, place=0, expr=made, type=type_, span=node.span, functions=frozenset(functions)
+    )
 
 
 # --- what a bound says, as a condition --------------------------------------------------------------

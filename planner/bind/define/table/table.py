@@ -286,14 +286,16 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
                 "42P16", f'cannot add NO INHERIT constraint to partitioned table "{node.relation.name}"'
             )
     bound, spans = None, st.NO_SPANS
+    computed: tuple[st.ComputedBound, ...] = ()
     if parent is not None and node.bound is not None:
-        bound, spans = bind_bound(context, node.bound, parent)
+        bound, spans, computed = bind_bound(context, node.bound, parent)
     divided_by = None if node.partition_by is None else bind_key(context, node.partition_by, relation)
     return st.CreateTable(
         partition_key=divided_by,
         parent=0 if parent is None else parent.oid,
         bound=bound,
         bound_spans=spans,
+        bound_computed=computed,
         schema=schema,
         name=node.relation.name,
         if_not_exists=node.if_not_exists,

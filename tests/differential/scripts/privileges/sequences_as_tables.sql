@@ -30,4 +30,8 @@ alter default privileges revoke all on functions from sat_a, public; create func
 select own.f(); select proacl from pg_proc where proname = 'f' and pronamespace = 'own'::regnamespace;
 alter default privileges in schema own revoke select on tables from sat_b;
 reset role;
+grant select (last_value), update (is_called) on sq to sat_a; revoke insert on sq from sat_a;
+select attname, attacl from pg_attribute where attrelid = 'sq'::regclass and attnum > 0;
+revoke select on sequence sq from sat_a; select attname, attacl from pg_attribute where attrelid = 'sq'::regclass and attnum > 0;
+revoke all on sq from sat_a; select attname, attacl from pg_attribute where attrelid = 'sq'::regclass and attnum > 0;
 drop owned by sat_a cascade; drop role sat_a, sat_b;
