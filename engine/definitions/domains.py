@@ -231,24 +231,39 @@ def _columns_of(session: Session, made: TypeDef) -> Iterator[tuple[RelationDef, 
     Raises SqlError 0A000 for a column of an array of one, or of rows that have a field of it.
     """
     family = domains_over(session, made.oid)
-    arrays = {t.oid for t in session.catalog.user_types() if t.kind == "d" and element_of(t.base) in family}
-    arrays |= {other for oid in arrays for other in domains_over(session, oid)}
-    arrays |= _ranges_over(session, family | arrays)
+    containers = {oid: _containers(session, oid) for oid in sorted(family)}
     for relation in sorted(session.catalog.user_relations(), key=lambda r: r.oid):
-        if not relation.stored:
+        if not relation.stored and relation.kind != "f":
             continue
         for column in relation.live:
             if column.domain in family:
-                yield relation, column
-            elif (
-                (column.domain and (element_of(column.domain) in family or column.domain in arrays))
-                or not arrays.isdisjoint((column.type.oid, element_of(column.type.oid)))
-            ) or _has_field(session.catalog, column, family | arrays):
+                if relation.stored:
+                    yield relation, column
+                continue
+            inside = next((oid for oid, types in containers.items() if _has(session, column, oid, types)), 0)
+            if inside:
                 raise SqlError(
                     "0A000",
-                    f'cannot alter type "{format_type(made.oid)}" because column "{relation.name}.{column.name}" '
+                    f'cannot alter type "{format_type(inside)}" because column "{relation.name}.{column.name}" '
                     "uses it",
                 )
+
+
+def _containers(session: Session, oid: int) -> set[int]:
+    """Return the domains over arrays of a type, the range types over it or those, and the domains over these."""
+    found = {t.oid for t in session.catalog.user_types() if t.kind == "d" and element_of(t.base) == oid}
+    found |= {other for one in found for other in domains_over(session, one)}
+    return found | _ranges_over(session, {oid} | found)
+
+
+def _has(session: Session, column: ColumnDef, oid: int, containers: Collection[int]) -> bool:
+    """Tell whether values of a column have some of a domain within them."""
+    inside = (column.type.oid, element_of(column.type.oid), column.domain, element_of(column.domain))
+    return (
+        oid == element_of(column.domain)
+        or any(one in containers for one in inside)
+        or _has_field(session.catalog, column, {oid, *containers})
+    )
 
 
 def _ranges_over(session: Session, types: Collection[int]) -> set[int]:

@@ -363,6 +363,7 @@ def coerce_type(
         return expr
     if is_domain(oid):
         return _coerce_to_domain(expr, oid, context, env, span)
+    literal = False
     if source == UNKNOWN and names_domain(oid) and isinstance(expr, Const | Param):
         # an array of domains: elements are checked one by one
         plain = plain_type(target)
@@ -370,6 +371,7 @@ def coerce_type(
             return replace(expr, type=SqlType(oid), span=span or expr.span)
         if isinstance(expr, Const):
             expr = read_literal(expr, plain, env, span=span)
+            literal = True
         else:
             expr = RelabelType(arg=env.params.deduce(expr, oid, span), type=plain, span=span or expr.span)
         source = expr.type.oid
@@ -402,7 +404,7 @@ def coerce_type(
 
         return row_as(expr, oid, env, convert, explicit=explicit, span=span)
     if pathway.kind == "array":
-        return _coerce_array(expr, target, context, env, where)
+        return replace(_coerce_array(expr, target, context, env, where), literal=literal)
     return _call_cast(pathway.proc, expr, target, explicit, where)
 
 
@@ -437,6 +439,8 @@ def coerce_to_column(expr: Expr, declared: SqlType, env: CoerceEnv) -> Expr | No
     What a domain demands is checked by whoever stores the row.
     """
     coerced = try_coerce(expr, declared, CastContext.ASSIGNMENT, env)
+    if coerced is expr:
+        return expr  # a cast that was written
     if isinstance(coerced, ArrayCoerce) and isinstance(coerced.element, CoerceToDomain):
         return replace(coerced, element=coerced.element.arg)
     return coerced.arg if isinstance(coerced, CoerceToDomain) else coerced
@@ -468,7 +472,7 @@ def _call_cast(proc: int, expr: Expr, target: SqlType, explicit: bool, span: Spa
 
 def _coerce_array(
     expr: Expr, target: SqlType, context: CastContext, env: CoerceEnv, span: Span | None
-) -> Expr:
+) -> ArrayCoerce:
     source = base_type(expr.type)
     source_element = SqlType(element_of(source.oid), source.typmod)
     placeholder = Var(type=source_element, range=-1, attnum=1, name="element")

@@ -37,7 +37,7 @@ from planner.facts import (
     UNKNOWN,
     facts,
 )
-from planner.types.domains import base_oid
+from planner.types.domains import base_oid, no_array_type
 from planner.types.facts import array_of, element_of, format_type, multirange_of, range_of, range_subtype
 
 _SIMPLE = frozenset((ANYELEMENT, ANYNONARRAY, ANYENUM))
@@ -140,7 +140,7 @@ class _Solution:
 def _array_of(oid: int) -> int:
     array = array_of(oid)
     if not array:
-        raise SqlError("42704", f"could not find array type for data type {format_type(oid)}")
+        raise no_array_type(oid)
     return array
 
 
@@ -223,7 +223,7 @@ def _solve(actual: Sequence[int], declared: Sequence[int], result: int, *, probi
     element = _element(element, array, range_type)
     if not element and simple and not probing:
         raise SqlError("42804", "could not determine polymorphic type because input has type unknown")
-    if ANYNONARRAY in declared and element_of(element):
+    if ANYNONARRAY in declared and element_of(base_oid(element)):
         raise SqlError("42804", f"type matched to anynonarray is an array type: {format_type(element)}")
     if ANYENUM in declared:  # a literal alone is of no enum, nor is a domain over one
         fact = facts().types.get(element)
@@ -232,7 +232,7 @@ def _solve(actual: Sequence[int], declared: Sequence[int], result: int, *, probi
     compatible = 0
     if any(t in _COMPATIBLE for t in declared):
         compatible = _common_of(common) if common else (0 if probing and not unknown_seen else TEXT)
-        if ANYCOMPATIBLENONARRAY in declared and element_of(compatible):
+        if ANYCOMPATIBLENONARRAY in declared and element_of(base_oid(compatible)):
             raise SqlError(
                 "42804",
                 f"type matched to anycompatiblenonarray is an array type: {format_type(compatible)}",

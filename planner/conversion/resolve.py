@@ -23,7 +23,7 @@ from planner.conversion.polymorphic import POLYMORPHIC, enforce
 from planner.facts import ANY, BOOL, FLOAT8, INT4, JSONB, RECORD, TEXT, UNKNOWN, OperatorFact, ProcFact, facts
 from planner.query import ArrayExpr, Const, Expr, OpExpr, ScalarArrayOp
 from planner.types import SqlType
-from planner.types.domains import base_oid
+from planner.types.domains import base_oid, no_array_type
 from planner.types.facts import STRING, array_of, element_of, format_type
 
 _NO_FUNCTION = (
@@ -171,9 +171,7 @@ def make_scalar_array_op(
         raise SqlError("42809", "op ANY/ALL (array) requires operator not to return a set", span=span)
     wanted = array_of(found.arg_types[1])
     if not wanted:
-        raise SqlError(
-            "42704", f"could not find array type for data type {format_type(found.arg_types[1])}", span=span
-        )
+        raise no_array_type(found.arg_types[1], span)
     return ScalarArrayOp(
         op=found.op.oid,
         proc=found.op.proc,

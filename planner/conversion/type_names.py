@@ -31,7 +31,7 @@ from planner.facts import (
     facts,
 )
 from planner.types import SqlType
-from planner.types.domains import is_domain, plain_type
+from planner.types.domains import no_array_type, plain_type
 from planner.types.facts import (
     FIRST_USER_OID,
     INTERVAL_FIELDS,
@@ -103,12 +103,8 @@ def resolve_type(name: ast.TypeName, find: FindType = find_builtin) -> SqlType:
     typmod = _typmod(oid, name) if name.typmods else -1
     if name.dims:
         oid = oid if element_of(oid) and oid not in VECTORS else array_of(oid)
-        if not oid and is_domain(found):
-            raise not_supported("an array of a domain over an array", span=name.span)
         if not oid:
-            raise SqlError(
-                "42704", f"could not find array type for data type {format_type(found)}", span=name.span
-            )
+            raise no_array_type(found, name.span)
     return SqlType(oid, typmod)
 
 

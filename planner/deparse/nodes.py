@@ -176,6 +176,9 @@ def _cast_node(
     if isinstance(e, CoerceViaIO) and not e.explicit and _is_catalog_name(e, e.arg):
         p.const(e.arg, -1)  # type: ignore[arg-type]
         p.out += f"::{p.type_name(e.type.oid, None)}"
+    elif isinstance(e, ArrayCoerce) and e.literal and isinstance(e.arg, Const):
+        p.const(e.arg, -1)
+        p.out += f"::{p.type_name(e.type.oid, e.type.typmod)}"
     elif not e.explicit and (not implicit or e.type.oid == RECORD_ARRAY):
         p.paren(e.arg, False, e)  # rows of any type are compared as they stand: no cast to records is written
     elif isinstance(e, CoerceToDomain):

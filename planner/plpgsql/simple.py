@@ -480,6 +480,7 @@ _DIRECTIONS: Final = ("next", "prior", "first", "last", "absolute", "relative", 
 def _fetch(parser: Compound, line: int) -> list[tree.Statement]:
     stream = parser.stream
     moves = stream.word() == "move"
+    place = _place(parser)
     stream.at += 1
     made = tree.Fetch(line, -1, "forward", None, None)
     word = stream.word()
@@ -498,7 +499,7 @@ def _fetch(parser: Compound, line: int) -> list[tree.Statement]:
         if made.every or not (
             made.count is None or made.count == 1 or made.direction in ("absolute", "relative")
         ):
-            raise SqlError("0A000", "FETCH statement cannot return multiple rows", span=_place(parser))
+            raise SqlError("0A000", "FETCH statement cannot return multiple rows", span=place)
         stream.expect("into")
         made.into = parser.into()
     stream.expect(";")

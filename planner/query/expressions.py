@@ -169,11 +169,15 @@ class CoerceTypmod(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayCoerce(Expr):
-    """Element-wise cast of an array; ``element`` is the cast of a Var(range=-1, attnum=1) placeholder."""
+    """Element-wise cast of an array; ``element`` is the cast of a Var(range=-1, attnum=1) placeholder.
+
+    ``literal``: what is cast was written as a literal of the type, one of an array of domains.
+    """
 
     arg: Expr
     element: Expr
     explicit: bool = field(default=False, compare=False)
+    literal: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

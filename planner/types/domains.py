@@ -12,7 +12,9 @@ in the catalog: ``planner.conversion.domain_checks``.
 
 from __future__ import annotations
 
+from planner.base.errors import Span, SqlError, not_supported
 from planner.types import SqlType
+from planner.types.facts import format_type
 
 _BASES: dict[int, SqlType] = {}
 """Domain -> the type under all domains that it is made of."""
@@ -72,3 +74,10 @@ def names_domain(oid: int) -> bool:
 def domain_named(type_: SqlType) -> int:
     """Return what ``ColumnDef.domain`` is for a column that was declared so: the oid, 0 for a plain type."""
     return type_.oid if type_.oid in _PLAIN else 0
+
+
+def no_array_type(oid: int, span: Span | None = None) -> SqlError:
+    """Return the error for a type without an array type: 42704, 0A000 for a domain over an array."""
+    if is_domain(oid):
+        return not_supported("an array of a domain over an array", span=span)
+    return SqlError("42704", f"could not find array type for data type {format_type(oid)}", span=span)

@@ -39,8 +39,10 @@ from planner.catalog.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.catalog.named_oids import array_elements, named_oids, relations_in_text
 from planner.catalog.relation_kinds import BY_QUERY
 from planner.facts import facts, rows
-from planner.types.domains import base_oid
-from planner.types.facts import FIRST_UNPINNED, FIRST_USER_OID, element_of
+from planner.query import DecomposeRow, FieldSelect, Param
+from planner.query.walk import walk
+from planner.types.domains import base_oid, is_domain
+from planner.types.facts import FIRST_UNPINNED, FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.catalog.reading import Reading
@@ -135,8 +137,6 @@ def _named_in_default(session: Reading, column: ColumnDef) -> list[tuple[int, in
     under, declared = column.type.oid, column.declared.oid
     if column.default_sql is None or declared == under:
         return found
-    if element_of(declared):  # a literal is one of the array type itself
-        return [(of, declared if (of, oid) == (PG_TYPE_OID, under) else oid) for of, oid in found]
     return sorted({*found, (PG_TYPE_OID, declared)}, key=lambda each: each[1])
 
 
@@ -174,7 +174,10 @@ def relations_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
 def domains_depend_on_functions(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of domains and their constraints: on functions and on what they name."""
     for made in paced_iter(session.catalog.user_types()):  # of most there is nothing to yield
-        for of, oid in objects_named(session, made.default_sql):
+        found = objects_named(session, made.default_sql)
+        if made.default_sql is not None and is_domain(made.base) and (PG_TYPE_OID, made.base) not in found:
+            found.append((PG_TYPE_OID, made.base))  # to which it is converted
+        for of, oid in found:
             yield depends(PG_TYPE_OID, made.oid, of, oid)
         for check in made.checks:
             for of, oid in objects_named(session, check.check_sql):
@@ -189,20 +192,36 @@ def _plpgsql_language() -> int:
 
 def _read_by_body(
     session: Reading, function: FunctionDef
-) -> tuple[Mapping[int, frozenset[int]], Sequence[int]]:
-    """Return the columns that a body by BEGIN ATOMIC or RETURN names, and the constraints of the primary keys
-    that its groups rely on.
+) -> tuple[Mapping[int, frozenset[int]], Sequence[int], frozenset[int]]:
+    """Return the columns that a body by BEGIN ATOMIC or RETURN names, those of composite types too, the
+    constraints of the primary keys that its groups rely on, and the types of the inputs that it uses.
     """
     keys: set[tuple[int, int]] = set()
     columns: dict[int, frozenset[int]] = {}
-    if function.depends_on and function.body_sql:
+    inputs: set[int] = set()
+    of_users = any(oid >= FIRST_UNPINNED for oid in function.inputs)
+    if function.body_sql and (function.depends_on or of_users):
         with suppress(SqlError):  # it reads what is not there any more, or in another form
             made = body_statements(function, session.catalog, keys)
             for query in made:
                 for oid, read in columns_named(query, session.catalog).items():
                     columns[oid] = columns.get(oid, frozenset()) | read
+                for node in walk(query) if of_users else ():
+                    if isinstance(node, Param) and node.type.oid >= FIRST_UNPINNED:
+                        inputs.add(node.type.oid)
+                    elif isinstance(node, FieldSelect) and (field := _field(session, node)):
+                        columns[field[0]] = columns.get(field[0], frozenset()) | {field[1]}
     # else those of views and functions that it names
-    return columns, sorted(oid for depth, oid in keys if depth == 1)
+    return columns, sorted(oid for depth, oid in keys if depth == 1), frozenset(inputs)
+
+
+def _field(session: Reading, node: FieldSelect) -> tuple[int, int] | None:
+    """Return the relation that a composite type is, and its column; None for fields of other rows."""
+    row = node.arg.arg if isinstance(node.arg, DecomposeRow) else node.arg
+    made = session.catalog.type_by_oid(base_oid(row.type.oid))
+    if made is None or not made.relation_oid:
+        return None
+    return made.relation_oid, [one.attnum for one in made.attributes if not one.dropped][node.index]
 
 
 @relation("pg_depend", "catalog")
@@ -216,18 +235,22 @@ def functions_depend(session: Reading) -> Iterator[RowDict]:
             member = depends(PG_PROC_OID, function.oid, PG_EXTENSION_OID, function.extension)
             yield {**member, "deptype": "e"}
         texts = " ".join((function.body_sql, *function.defaults))
-        columns, keys = _read_by_body(session, function)
-        for oid in sorted({*function.depends_on, *relations_in_text(texts)}):
+        columns, keys, inputs = _read_by_body(session, function)
+        find = session.catalog.relation_by_oid
+        fields = {
+            oid for oid in columns if (found := find(oid)) is None or found.kind == "c"
+        }  # of composite types
+        for oid in sorted({*function.depends_on, *relations_in_text(texts), *fields}):
             for attnum in sorted(columns.get(oid, ())) or (0,):
                 yield depends(PG_PROC_OID, function.oid, PG_CLASS_OID, oid, ref_sub=attnum)
         for oid in keys:
             yield depends(PG_PROC_OID, function.oid, PG_CONSTRAINT_OID, oid)
-        for text in (function.body_sql, " ".join(function.defaults)):
-            for of, oid in _named(session, text):
-                yield depends(PG_PROC_OID, function.oid, of, oid)
         with_default = function.inputs[len(function.inputs) - len(function.defaults) :]
-        for oid in sorted({oid for oid in with_default if base_oid(oid) != oid}):
-            yield depends(PG_PROC_OID, function.oid, PG_TYPE_OID, oid)  # which defaults are converted to
+        converted = {oid for oid in with_default if is_domain(oid)}  # which is not written
+        for text, types in ((function.body_sql, inputs), (" ".join(function.defaults), converted)):
+            of_types = ((PG_TYPE_OID, oid) for oid in sorted(types))
+            for of, oid in dict.fromkeys((*_named(session, text), *of_types)):
+                yield depends(PG_PROC_OID, function.oid, of, oid)
         for oid in () if function.aggregate is None else sorted(set(function.aggregate.functions)):
             if oid >= FIRST_USER_OID:
                 yield depends(PG_PROC_OID, function.oid, PG_PROC_OID, oid)

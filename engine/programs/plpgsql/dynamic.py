@@ -24,7 +24,7 @@ from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind import bind_statement
 from planner.conversion.polymorphic import POLYMORPHIC
-from planner.facts import INT8, TEXT
+from planner.facts import INT4, TEXT
 from planner.parse import Parsed, parse
 from planner.plpgsql import tree
 from planner.plpgsql.bind import of_loop
@@ -445,7 +445,7 @@ async def fetch(frame: Frame, statement: tree.Fetch) -> None:
     elif isinstance(statement.count, int):
         count = statement.count
     elif statement.count is not None:
-        count = await frame.of_type(statement.count, SqlType(INT8))
+        count = await frame.of_type(statement.count, SqlType(INT4))
         if count is None:
             raise SqlError("22004", "relative or absolute cursor position is null")
     asked = st.Fetch(

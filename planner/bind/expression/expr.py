@@ -68,7 +68,7 @@ from planner.query import (
     RowExpr,
 )
 from planner.types import SqlType
-from planner.types.domains import names_domain, plain_type
+from planner.types.domains import names_domain, no_array_type, plain_type
 from planner.types.facts import FIRST_USER_OID, array_of, element_of, format_type
 
 Binder = Callable[[Scope, Any], Expr]
@@ -372,9 +372,7 @@ def bind_array(scope: Scope, node: ast.ArrayLiteral, target: SqlType | None, con
             span=node.span,
         )
     if not array:
-        raise SqlError(
-            "42704", f"could not find array type for data type {format_type(common)}", span=node.span
-        )
+        raise no_array_type(common, node.span)
     items = tuple([coerce_to_common(element, common, "ARRAY", env) for element in elements])
     typmods = {item.type.typmod for item in items}
     typmod = typmods.pop() if len(typmods) == 1 else -1

@@ -22,6 +22,7 @@ from planner.conversion.resolve import make_operator
 from planner.facts import BOOL, facts
 from planner.query import Expr, OpExpr, QueryExpr, SubLink, SubLinkKind, Var
 from planner.types import SqlType
+from planner.types.domains import no_array_type
 from planner.types.facts import array_of, element_of, format_type
 
 _BOOLEAN = SqlType(BOOL)
@@ -67,11 +68,7 @@ def _sublink(scope: Scope, node: ast.SubLink) -> Expr:
     if not oid and element_of(type_.oid):
         oid = type_.oid
     if not oid:
-        raise SqlError(
-            "42704",
-            f"could not find array type for data type {format_type(type_.oid)}",
-            span=node.span,
-        )
+        raise no_array_type(type_.oid, node.span)
     return SubLink(type=SqlType(oid, type_.typmod), kind=SubLinkKind.ARRAY, query=query, span=node.span)
 
 

@@ -52,6 +52,7 @@ from planner.query.rewrite import shift_query
 from planner.query.walk import walk
 from planner.statements.parsed import command_tag
 from planner.types import SqlType
+from planner.types.domains import base_oid
 from planner.types.facts import format_type
 
 Wanted = Sequence[OutputColumn] | SqlType | None
@@ -91,7 +92,8 @@ def bind_body(
         made: QueryExpr = without_spans(_fitted(inner, function, query, columns))
     except SqlError as error:
         if error.where is None:
-            when = "inlining" if function.returns_set or function.result != RECORD else "startup"
+            of_rows = function.result == RECORD or result_row(context.catalog, function.result) is not None
+            when = "startup" if of_rows else "inlining"
             error.where = f'SQL function "{function.name}" during {when}'
         raise
     finally:
@@ -242,7 +244,7 @@ def _fitted(context: BindContext, function: FunctionDef, query: QueryExpr, colum
         given = query.columns[0].type.oid
         if given == function.result or is_row_of(given, function.result):
             return fields_of(query, result_row(context.catalog, given) or row)  # the one column is the row
-    query = _spread(query, columns)
+    query = _spread(context, query, columns)
     wanted = _wanted_types(context, function, query.columns, columns)
     if [column.type for column in query.columns] == wanted:
         return query
@@ -255,22 +257,27 @@ def _fitted(context: BindContext, function: FunctionDef, query: QueryExpr, colum
     return replace(inside, targets=targets, columns=columns_now)
 
 
-def _spread(query: QueryExpr, columns: Sequence[OutputColumn] | SqlType) -> QueryExpr:
-    """Return ``SELECT ROW(a, b)``, whose fields are of the types of several OUT parameters, as ``SELECT a,
-    b``; else what is given.
+def _spread(context: BindContext, query: QueryExpr, columns: Sequence[OutputColumn] | SqlType) -> QueryExpr:
+    """Return ``SELECT ROW(a, b)`` or ``SELECT x``, a row whose fields are of the types of several OUT parameters, as
+    ``SELECT a, b``; else what is given.
     """
     if isinstance(columns, SqlType) or len(query.columns) != 1 or len(columns) == 1:
         return query
+    row = result_row(context.catalog, base_oid(query.columns[0].type.oid))
+    if row is not None and [c.type.oid for c in row.live] == [c.type.oid for c in columns]:
+        return fields_of(query, row)
     if not isinstance(query, Select) or query.distinct or query.order:
         return query
     made = [target for target in query.targets if not target.junk]
-    row = made[0].expr
-    if not isinstance(row, RowExpr) or [f.type.oid for f in row.fields] != [c.type.oid for c in columns]:
+    written = made[0].expr
+    if not isinstance(written, RowExpr) or [f.type.oid for f in written.fields] != [
+        c.type.oid for c in columns
+    ]:
         return query
     return replace(
         query,
-        columns=tuple(replace(c, type=f.type) for c, f in zip(columns, row.fields, strict=True)),
-        targets=tuple(Target(expr=f, name=c.name) for c, f in zip(columns, row.fields, strict=True)),
+        columns=tuple(replace(c, type=f.type) for c, f in zip(columns, written.fields, strict=True)),
+        targets=tuple(Target(expr=f, name=c.name) for c, f in zip(columns, written.fields, strict=True)),
     )
 
 

@@ -1,0 +1,23 @@
+-- SQL functions with OUT parameters whose one column is a row of their types; names that are not unique
+create schema s; create schema s2;
+create type s.e0 as enum('a'); create type s.c1 as (a s.e0, b int); create type s.c2 as (x s.c1, y text);
+create function f1(x int) returns table (a s.e0, b int) language sql as $$ select null::s.c1 $$;
+create function f3(x int) returns table (a int) language sql as $$ select null::s.c1 $$;
+create function f4(x int) returns record language sql as $$ select null::s.c1 $$;
+create function f5(x int) returns setof record language sql as $$ select row(1,2) $$;
+create function f6(out a s.e0, out b int) language sql as $$ select row('a'::s.e0, 2)::s.c1 $$;
+create function f7(out a s.e0, out b int) language sql as $$ select row('a'::s.e0, 2) $$;
+create function f8(out a s.e0, out b int) language sql begin atomic select row('a'::s.e0, 2)::s.c1; end;
+create function f10() returns s.c1 language sql as $$ select row('a'::s.e0, 2)::s.c1 $$;
+create function f11() returns s.c1 language sql as $$ select row('a'::s.e0, 2) $$;
+create function f12() returns s.c2 language sql as $$ select row('a'::s.e0, 2)::s.c1, 'q' $$;
+create function f13() returns s.c2 language sql as $$ select row('a'::s.e0, 2)::s.c1 $$;
+create domain s.dc as s.c1; create function f15(out a s.e0, out b int) language sql return null::s.dc;
+create function f16() returns setof s.dc language sql as $$ select 'a'::s.e0, 2 $$;
+select * from f1(1);  select * from f4(1) as (a s.e0, b int); select * from f5(1) as (a int, b int);
+select f6(); select * from f6(); select f7(); select * from f7(); select f8(); select * from f8();  select f10(); select * from f10(); select f11(); select * from f11(); select f12(); select * from f12(); select f13(); select * from f13();  select * from f15(); select f16(); select * from f16();
+create function s.n(x int) returns int language sql as 'select 1'; create procedure s.n(x text) language sql as 'select 1'; create function s.o(x int) returns int language sql as 'select 1'; create function s.o(x text) returns int language sql as 'select 1';
+create aggregate s.o(float8) (sfunc=float8pl, stype=float8); create aggregate s.ag(int) (sfunc=int4pl, stype=int); create procedure s.ag(x text) language sql as 'select 1';
+revoke execute on function s.n from public; revoke execute on function s.o from public; revoke execute on procedure s.n from public; revoke execute on routine s.n from public; grant execute on function s.ag to public; grant execute on routine s.ag to public; grant execute on procedure s.ag to public;
+drop function s.n; drop routine s.ag; drop function s.ag; drop aggregate s.ag; alter function s.o rename to oo; comment on function s.n is 'x'; alter procedure s.n owner to current_user; alter routine s.n owner to current_user; comment on routine s.o is 'x'; alter function s.n strict;drop aggregate s.o; 
+drop schema s cascade; drop schema s2 cascade;

@@ -1,0 +1,24 @@
+-- ALTER DOMAIN where values of the domain are within others
+create schema s; create domain s.d0 as int; create type c1 as (x s.d0, y text); 
+create view v0 as select 1::s.d0 q; create materialized view m0 as select 1::s.d0 q where false; create view v2 as select array[1::s.d0] q;
+create table t0(a int, b v0); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create table t0(a int, b v2); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create table t0(a int, b m0); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create domain d4 as c1[]; create table t0(a int, b d4); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create domain d5 as c1; create table t0(a int, b d5[]); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create type r5 as range(subtype=c1); create table t0(a int, b r5); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create table t0(a int, b r5_multirange); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create type c6 as (a r5); create table t0(a int, b c6); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create type c7 as (a d4); create table t0(a int, b c7); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create type c8 as (a d5[]); create table t0(a int, b c8); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create domain d9 as s.d0; create type c9 as (a d9[]); create table t0(a int, b c9); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create domain d10 as s.d0[]; create type c10 as (a d10); create table t0(a int, b c10); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create domain d11 as d10; create type c11 as (a d11); create table t0(a int, b c11); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create type r12 as range(subtype=s.d0); create type c12 as (a r12); create table t0(a int, b c12); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create type c13 as (a r12_multirange[]); create table t0(a int, b c13); alter domain s.d0 add constraint x check (value is not null); drop table t0;
+create foreign data wrapper w; create server w foreign data wrapper w; create foreign table ft(a c1) server w; alter domain s.d0 add constraint x check (value is not null); create table t0(a ft); alter domain s.d0 add constraint y check (value is not null); drop table t0;
+create sequence sq; create table t0(a int, b int); create index on t0((row(a,'x')::c1)); alter domain s.d0 add constraint z check (value is not null); drop table t0;
+create domain de as text; create table t0(a de, b int); create index on t0((a || 'x')); alter domain de set not null;
+create table t1(a int); create index on t1((a::s.d0)); alter domain s.d0 set not null; 
+create table t2 (a int, b int generated always as (a::s.d0) stored);
+drop schema s cascade; drop foreign data wrapper w cascade;
