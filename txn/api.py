@@ -201,6 +201,16 @@ class Transaction(Protocol):
         such number.
         """
 
+    def tell_id(self) -> TxnId:
+        """Return its id, which rows that it has written show from then on, also once they are committed."""
+
+    def writer_of(self, shard: ShardId, begin: Timestamp) -> int:
+        """Return the number of the transaction that made a version which this one has read, by where it begins.
+
+        Of its own (0) that is its id, which they show from then on; else the same as always for that version. Of
+        numbers the low 32 bits count (``txn.base.writers``).
+        """
+
     # -- writes ----------------------------------------------------------------------------------
 
     def begin_write(

@@ -18,6 +18,7 @@ from txn.base import huge_values
 from txn.base.errors import DamagedFile, OutOfSpace, ReadBelowSince, TxnError
 from txn.base.time import COUNTER_BITS, Clock, IdGen, Rng, SystemClock, SystemIdGen, SystemRng
 from txn.base.types import IndexId, Key, Row, RowId, ShardId, ShardSpec, StoredRow, Timestamp, TxnId
+from txn.base.writers import first_id
 from txn.inspect import LogFacts, ShardFacts
 from txn.locks.advisory import AdvisoryLocks
 from txn.locks.entry import LockRow
@@ -356,6 +357,11 @@ class ShardStore:
         return MappingProxyType(self.core.active)
 
     @property
+    def first_transaction_id(self) -> int:
+        """The lowest id of a transaction of this run."""
+        return self.core.first_txn_id
+
+    @property
     def next_transaction_id(self) -> TxnId:
         """Above all transaction ids ever given out."""
         return self.core.next_txn_id
@@ -468,7 +474,7 @@ async def start_store(
     log: DurableLog, options: TxnOptions | None = None, *, offload: Offload = in_thread
 ) -> ShardStore:
     """Recover from an opened log and start (simulation assembles the log itself)."""
-    core = Coordinator(log, options or TxnOptions(), first_txn_id=(log.epoch << 32) + 1, offload=offload)
+    core = Coordinator(log, options or TxnOptions(), first_txn_id=first_id(log.epoch), offload=offload)
     try:
         await recover(core)
         log.committer.own_shards = core.options.common_shards

@@ -51,7 +51,8 @@ class Outcomes:
         self._forgotten = store.read_points()
 
     def tell(self, txn: Transaction) -> int:
-        """Return the id of a running transaction, whose outcome is remembered from now on."""
+        """Return the id of a running transaction, whose outcome is remembered from now on, and which its rows show."""
+        txn.tell_id()
         if txn.id not in self._told:
             self._remember(txn.id, False)
             txn.on_applied(partial(self._applied, txn.id))

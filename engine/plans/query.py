@@ -376,6 +376,8 @@ def _point_of(plan: Plan, executable: IndexPlan) -> PointPlan | None:
     source = point.source
     if source is None:
         return point
+    if source.tells_xmin:  # which a transaction has to tell
+        return None
     return point if source.simple and source.reading is PLAIN and not plan.locking else None
 
 

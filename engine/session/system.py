@@ -156,6 +156,11 @@ class SystemView:
         return int(self._session.db.store.next_transaction_id)
 
     @property
+    def first_transaction_id(self) -> int:
+        """The lower half of the first id of this run of the server."""
+        return self._session.db.store.first_transaction_id & 0xFFFFFFFF
+
+    @property
     def oldest_transaction_id(self) -> int:
         """The lower half of the id of the oldest running transaction; never that of a number that PostgreSQL
         keeps for other uses.

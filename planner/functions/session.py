@@ -193,6 +193,10 @@ class EvalSystem(Protocol):
         """Above all transaction ids given out so far, in full."""
 
     @property
+    def first_transaction_id(self) -> int:
+        """The lower half of the first id of this run of the server: of what is older nobody needs to know any more."""
+
+    @property
     def oldest_transaction_id(self) -> int:
         """The lower half of the id of the oldest running transaction."""
 

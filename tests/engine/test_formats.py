@@ -101,8 +101,8 @@ def test_a_stored_directory_opens(name: str, tmp_path: Path) -> None:
 def test_there_is_one_for_each_format() -> None:
     """Each has what its commit could store: a script that is refused as a whole would prove nothing."""
     told = {name: json.loads((FOLDER / f"{name}.json").read_text()) for name in STORED}
-    assert len(told) >= 6
-    assert [name for name in STORED if not told[name]["refused"]] == STORED[-3:]
+    assert len(told) >= 8
+    assert [name for name in STORED if not told[name]["refused"]] == STORED[-4:]
     assert [name for name in STORED if not told[name]["events"]] == STORED[:1]
     for name in STORED:
         assert (FOLDER / f"{name}.tar.xz").stat().st_size < 200_000
@@ -113,7 +113,7 @@ def test_what_has_no_checksums_is_refused_by_name(tmp_path: Path) -> None:
     data = unpacked("2026-11-21-no-checksums", tmp_path)
     before = contents(data)
     with pytest.raises(
-        RuntimeError, match=r"register manifest/\d+ in .* has format 01; this server knows 02"
+        RuntimeError, match=r"register manifest/\d+ in .* has format 01; this server knows 03"
     ):
         ServerProcess(data, *OPTIONS)
     assert contents(data) == before

@@ -57,6 +57,8 @@ OBJECTS: Final = [
     "CREATE TABLE measured_new PARTITION OF measured FOR VALUES FROM ('2025-01-01') TO ('2030-01-01')",
     "CREATE TABLE bounded (id int PRIMARY KEY, a int[], t text[], p pair)",
     "CREATE TABLE exact_numbers (id int PRIMARY KEY, p numeric(8,2), n numeric, b numeric(50,3), pa numeric(8,2)[], na numeric[])",
+    "CREATE TABLE versions (id int PRIMARY KEY, v int)",
+    "CREATE TABLE loaded (id int PRIMARY KEY)",
     "CREATE INDEX exact_numbers_n ON exact_numbers (n)",
     "CREATE INDEX exact_numbers_p ON exact_numbers (p, id)",
     "CREATE INDEX exact_numbers_na ON exact_numbers USING gin (na)",
@@ -106,6 +108,9 @@ IN_PARTS: Final = [
     "INSERT INTO exact_numbers VALUES (1, 'NaN', 1e60, 'NaN', '{NaN,1.5,NULL}', '{{1e50,NaN},{1,NULL}}'),"
     " (2, 1.25, 0.1234567890123456789012345678901234567890123456789, 12345678901234567890123456789012345678901234.5, '{2}', '{}'),"
     " (3, NULL, 'Infinity', NULL, NULL, NULL), (4, -2, -1e-40, -1, '{}', '{-Infinity,1e-60}')",
+    "INSERT INTO versions SELECT g, 0 FROM generate_series(1, 5) g RETURNING xmin",
+    "INSERT INTO versions SELECT g, 0 FROM generate_series(6, 9) g",
+    "BEGIN; INSERT INTO loaded SELECT generate_series(1, 60000); SELECT xmin FROM loaded WHERE id = 1; COMMIT",
 ]
 
 ENDED: Final = [
@@ -116,6 +121,8 @@ ENDED: Final = [
     "UPDATE nested SET j = j || '{\"z\": 0}' WHERE id = 1",
     "DELETE FROM app.ledger WHERE who = 'p2' AND amount > 20",
     "UPDATE exact_numbers SET p = 'NaN', n = n - 1e60 WHERE id = 4",
+    "UPDATE versions SET v = 1 WHERE id = 1 RETURNING xmin",
+    "UPDATE versions SET v = 1 WHERE id = 6",
 ]
 
 IN_THE_LOG: Final = [
@@ -133,11 +140,14 @@ IN_THE_LOG: Final = [
     "ALTER TABLE late ADD COLUMN more numeric DEFAULT 1.50",
     "INSERT INTO exact_numbers VALUES (201, 'NaN', repeat('9', 5000)::numeric, 1e40, '[3:4]={NaN,1}', '{1e50}')",
     "ALTER TABLE exact_numbers ADD COLUMN odd numeric(5,2) DEFAULT 'NaN'",
+    "INSERT INTO versions VALUES (201, 0) RETURNING xmin",
+    "UPDATE versions SET v = 2 WHERE id IN (2, 7) RETURNING xmin",
+    "UPDATE versions SET v = 2 WHERE id = 3",
 ]
 
 TABLES: Final = (
     "numbers", "texts", "times", "nested", "numeric_arrays", "app.ledger", "kept", "child", "measured", "bounded",
-    "exact_numbers",
+    "exact_numbers", "versions",
 )  # fmt: skip
 
 QUESTIONS: Final = [
@@ -149,6 +159,8 @@ QUESTIONS: Final = [
     "SELECT id FROM exact_numbers WHERE n >= 1e60 ORDER BY n, id",
     "SELECT id FROM exact_numbers WHERE p = 'NaN' ORDER BY id",
     "SELECT id FROM exact_numbers WHERE na @> '{1e50}' ORDER BY id",
+    "SELECT id, xmin FROM versions ORDER BY id",
+    "SELECT count(*), min(xmin::text), max(xmin::text) FROM loaded",
     "SELECT * FROM app.sums ORDER BY who",
     "SELECT * FROM app.first",
     "SELECT app.twice(21), app.steps(10)",

@@ -99,3 +99,5 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     swaps: tuple[PartSwap, ...] = ()
     bytes: int = 0
     """What its row operations take encoded, in the entry and in blobs; not stored."""
+    told: tuple[TxnId, ...] = ()
+    """Transactions whose ids their rows show (``txn.base.writers``)."""

@@ -22,7 +22,7 @@ import contextlib
 import dataclasses
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from txn.base.records import Batch
 from txn.base.slices import over
 from txn.base.time import Clock, IdGen
 from txn.base.types import IndexId, PartRef, ShardId, ShardSpec, Timestamp
+from txn.base.writers import Writers
 from txn.log.group_commit import Committer
 from txn.log.leadership import DirectoryLock, Leadership, take_leadership, watch
 from txn.log.lease import Lease
@@ -399,12 +400,21 @@ class DurableLog:
 
     # -- parts -------------------------------------------------------------------------------------
 
-    async def write_part(self, shard: ShardId, spec: ShardSpec, table: Any, *, sort: bool = True) -> PartRef:
+    async def write_part(
+        self,
+        shard: ShardId,
+        spec: ShardSpec,
+        table: Any,
+        *,
+        sort: bool = True,
+        writers: Sequence[Writers] = (),
+    ) -> PartRef:
         """Write a part and its sidecars, durably, under a new name. Heavy work runs in threads.
 
         ``table``: a pyarrow.Table of ``txn.values.columns.table_schema`` columns (``rows_to_table`` makes one);
         ``s_begin`` 0 throughout for a bulk load, whose timestamp comes at commit. ``sort`` False: it is already in
-        order of the primary key (row ids where there is none).
+        order of the primary key (row ids where there is none). ``writers``: where the told transactions are found that
+        may have made rows of it.
 
         Raises:
             OutOfSpace: what was written is removed.
@@ -414,7 +424,9 @@ class DurableLog:
         have ended.
         """
         name = f"{shard}/{self.epoch}-{self._ids.next_id()}"
-        writing = asyncio.ensure_future(write_part(self.blob, self._offload, name, spec, table, sort=sort))
+        writing = asyncio.ensure_future(
+            write_part(self.blob, self._offload, name, spec, table, sort=sort, writers=writers)
+        )
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
@@ -493,7 +505,9 @@ class DurableLog:
         if self._salvage_blob is None:
             self._salvage_blob = MemoryBlob(MemoryDisk())
         blob = self._salvage_blob
-        made = await write_part(blob, self._offload, ref.name, spec, found.table, sort=False)
+        made = await write_part(
+            blob, self._offload, ref.name, spec, found.table, sort=False, writers=found.writers
+        )
         part = await open_part(made, blob, self._offload, self.cache)
         part.damage = found.damage[0] if found.lost or not found.certain else None
         self._parts[ref.name] = part

@@ -127,6 +127,8 @@ class Committer:
         """Space for what makes room, where there is one."""
         self.own_shards: frozenset[ShardId] = frozenset()
         """Those that say what there is, so that rows are added to them also by what makes room."""
+        self.told: set[TxnId] = set()
+        """Transactions that have not ended and whose rows show their ids (``txn.base.writers``)."""
         self.failed: Exception | None = None
         """Why nothing can be committed any more (Fenced, CommitUnknown, or a broken invariant)."""
         self.refusal: TxnError | None = None
@@ -363,10 +365,17 @@ class Committer:
         upper = self._upper
         if writes:
             upper = max(upper, writes[-1].ts) if not self.others else max(upper, *[w.ts for w in writes])
-        payload = encode_entry(self._txns.epoch, encoded, tuple(swaps), shards, upper)
+        told: tuple[TxnId, ...] = ()
+        if self.told:
+            told = tuple([w.txn for w in writes if w.txn in self.told])
+            payload = encode_entry(self._txns.epoch, encoded, tuple(swaps), shards, upper, told)
+        else:
+            payload = encode_entry(self._txns.epoch, encoded, tuple(swaps), shards, upper)
         size = len(payload) + sum([m.spilled for m in members])
         self.yield_to_readers()
         batch = Batch(epoch=self._txns.epoch, writes=tuple(writes), swaps=tuple(swaps), bytes=size)
+        if told:
+            batch = _replace(batch, told=told)
         try:
             try:
                 seq = await self._txns.append(payload)  # <-- the durable point

@@ -26,6 +26,7 @@ from txn.base.errors import DamagedFile
 from txn.base.records import EndedRows, RowOp
 from txn.base.slices import at_once
 from txn.base.types import IndexId, Key, KeyRange, Row, RowId, ShardColumn, ShardId, ShardSpec
+from txn.base.writers import find, number_of
 from txn.mvcc.hotlog import IN_PART, HotLog, Segment
 from txn.mvcc.index import HotIndex, bounds_of
 from txn.mvcc.keys import KeyMaker
@@ -43,6 +44,12 @@ ELEMENT_BYTES: Final = (
     60  # of an element of an array, beside its encoded bytes: an int takes 36, a numeric 112
 )
 ENTRY_BYTES: Final = 100  # of a key of an inverted index, of which a version may have any number: its object and its place in a table that is a third empty
+
+
+WRITER_BYTES: Final = (
+    160  # of an entry of ``Generation.writers``: two numbers, and a place in a table that is a third empty
+)
+FORGOTTEN: Final = 20_000  # entries looked at between two turns of the loop: about a millisecond
 
 
 class StoreCorrupted(AssertionError):
@@ -86,13 +93,14 @@ class Generation:
     because it left memory with a flush. ``newest_part``: no row of a part began later than the first one of
     that part did. ``upkeep``: a job of upkeep runs. ``bulk_ended``: when rows last ended many at once, which
     left no trace in the garbage queue. ``flushed``: the segments, and how far, of the flush under way.
-    ``departing``: rows whose many keys are being taken out of inverted indexes.
+    ``departing``: rows whose many keys are being taken out of inverted indexes. ``writers``: ids of told
+    transactions by their timestamps, of those whose rows are hot or in parts as they were loaded.
     """
 
     __slots__ = (
         "bulk_ended", "damage", "departing", "flush_cut", "flush_ended", "flushed", "flushing", "garbage", "history", "history_until", "index_views", "indexes", "key_makers",
         "last_change", "log", "newest_part", "next_row_id", "number", "padding", "parts", "pinned", "purged_until", "reader_padding",
-        "resident", "resident_history", "rows", "shard", "spec", "upkeep",
+        "resident", "resident_history", "rows", "shard", "spec", "upkeep", "writers",
     )  # fmt: skip
 
     def __init__(self, spec: ShardSpec, number: int, garbage: Garbage, next_row_id: int = 1) -> None:
@@ -115,6 +123,7 @@ class Generation:
         self.resident = 0
         self.resident_history = False
         self.departing: deque[Departure] = deque()
+        self.writers: dict[int, int] = {}
         self.flushing = False
         self.pinned = 0
         self.upkeep = False
@@ -145,6 +154,36 @@ class Generation:
     def parts_since(self, ts: int) -> tuple[PartState, ...]:
         """Return the parts with rows that were there at ``ts``, or came later."""
         return self.parts if ts >= self.history_until else self.parts + self.history
+
+    def writer_of(self, begin: int) -> int:
+        """Return the number of the transaction that made the versions which begin at a timestamp."""
+        found = self.writers.get(begin)
+        if found is None:
+            found = find(begin, [w for part in self.parts + self.history if (w := part.writers) is not None])
+        return found or number_of(begin)
+
+    def loaded_writers(self, parts: Iterable[PartState]) -> dict[int, int]:
+        """Return of ``writers`` what concerns parts as they were loaded, which hold none themselves."""
+        if not self.writers:
+            return {}
+        begins = [p.ref.min_begin for p in parts if p.ref.min_begin == p.ref.max_begin and p.writers is None]
+        return {begin: self.writers[begin] for begin in begins if begin in self.writers}
+
+    def forget_writers(self) -> Iterator[None]:
+        """Forget of ``writers`` what parts hold by now, or nobody reads any more; a slice between two yields."""
+        if not self.writers:
+            return
+        until = self.last_change
+        kept: set[int] = set()
+        for segment in list(self.log.segments.values()):
+            kept.update(begin for begin in segment.begins if begin in self.writers)
+            yield
+        kept.update(self.loaded_writers(self.parts + self.history))
+        for count, begin in enumerate(list(self.writers), 1):
+            if begin <= until and begin not in kept:
+                del self.writers[begin]
+            if count % FORGOTTEN == 0:
+                yield
 
     def find(
         self,
@@ -329,6 +368,7 @@ class Generation:
             int(self.log.bytes)
             + max(self.log.entries, len(self.rows)) * VERSION_BYTES
             + inverted * ENTRY_BYTES
+            + len(self.writers) * WRITER_BYTES
         )
 
     # -- changing ----------------------------------------------------------------------------------

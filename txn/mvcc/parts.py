@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from txn.base.records import EndedRows
 from txn.base.slices import at_once
 from txn.base.types import IndexId, Key, KeyRange, PartRef, RowId
+from txn.base.writers import Writers
 from txn.values.columns import int64_values
 
 if TYPE_CHECKING:
@@ -80,6 +81,11 @@ class PartState:
         if None in wanted.prefix:
             return iter(())
         return self.file.entries(index, wanted, reverse=reverse)
+
+    @property
+    def writers(self) -> Writers | None:
+        """The told transactions that made rows of it; None: none of them, or it was loaded."""
+        return self.file.writers
 
     def begin(self, position: int) -> int:
         """Begin timestamp of a row."""

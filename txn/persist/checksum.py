@@ -1,6 +1,7 @@
 """Checksums of what is stored: CRC-32, which finds every burst of up to 32 flipped bits.
 
     register, ends blob     02 | crc | content         manifests, the timestamp bound, reserved numbers, the lease
+    register                03 | crc | content         manifests with told transactions (``persist.parts.manifest``)
     write set in a blob     02 | content | crc
     log entry               02 | length of head | crc of head | crc of body | head | body     (txn.values.encoding)
     sidecar                 content | crc per 64 kB | crc of those | their number
@@ -27,6 +28,8 @@ from txn.persist.trouble import exactly, opened
 
 FORMAT: Final = 2
 FORMAT_BYTE: Final = bytes([FORMAT])
+WRITERS_FORMAT_BYTE: Final = b"\x03"
+"""Of manifests with told transactions."""
 SEED: Final = crc32(FORMAT_BYTE)
 """Checksums begin with the format byte: one that flipped is told from another format's."""
 BLOCK_BYTES: Final = 1 << 16
@@ -38,9 +41,10 @@ _TRAILER: Final = struct.Struct("<II")  # crc of the table, number of blocks
 _READ_BYTES: Final = 1 << 20
 
 
-def seal(content: bytes) -> bytes:
-    """Return ``content`` with format byte and checksum in front."""
-    return FORMAT_BYTE + _CRC.pack(crc32(content, SEED)) + content
+def seal(content: bytes, format_byte: bytes = b"") -> bytes:
+    """Return ``content`` with format byte (by default the lowest) and checksum in front."""
+    written = format_byte or FORMAT_BYTE
+    return written + _CRC.pack(crc32(content, crc32(written))) + content
 
 
 def sealed_parts(*parts: memoryview) -> Iterator[bytes]:
@@ -54,16 +58,20 @@ def sealed_parts(*parts: memoryview) -> Iterator[bytes]:
     yield b"".join((FORMAT_BYTE, _CRC.pack(crc), *parts))
 
 
-def unseal(name: str, data: bytes) -> memoryview:
-    """Return the content of sealed bytes. ``name`` says whose they are, for errors.
+def unseal(name: str, data: bytes, also: bytes = b"") -> memoryview:
+    """Return the content of sealed bytes. ``name`` says whose they are, for errors; ``also``: another format byte
+    that they may have.
 
     Raises UnknownFormat (another format byte), DamagedFile.
     """
     content = memoryview(data)[5:]
-    if len(data) >= 5 and _CRC.unpack_from(data, 1)[0] == crc32(content, SEED):
-        return content
-    if data[:1] != FORMAT_BYTE:
-        raise UnknownFormat(f"{name} has format {data[:1].hex() or 'none'}; this server knows {FORMAT:02x}")
+    if len(data) >= 5:
+        crc = _CRC.unpack_from(data, 1)[0]
+        if crc == crc32(content, SEED) or (also and crc == crc32(content, crc32(also))):
+            return content
+    if not data or data[:1] not in (FORMAT_BYTE, also):
+        known = also or FORMAT_BYTE
+        raise UnknownFormat(f"{name} has format {data[:1].hex() or 'none'}; this server knows {known.hex()}")
     raise DamagedFile(name, "its checksum is not that of its content")
 
 

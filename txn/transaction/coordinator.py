@@ -162,7 +162,7 @@ class Coordinator:
         self.on_changed: Callable[[Generation], None] = lambda _generation: None
         self.on_grown: Callable[[int], None] = lambda _bytes: None
         self.builds: dict[IndexId, Build] = {}
-        self._next_txn_id = first_txn_id
+        self.first_txn_id = self._next_txn_id = first_txn_id
         self._new_parts: dict[str, PartState] = {}
         self.watches: dict[ShardId, dict[ScanWatch, None]] = {}
         self.swap_jobs: dict[tuple[str, ...], SwapJob] = {}
@@ -246,11 +246,21 @@ class Coordinator:
         """Apply a durable batch to memory (committer's ``applier``; also recovery). Idempotent."""
         for writes in batch.writes:
             self.apply_writes(writes)
+            if batch.told and writes.txn in batch.told:
+                self._note_writer(writes)
         if batch.bytes:  # now that the shards are there which it makes
             self._weigh(batch)
         for swap in batch.swaps:
             self._apply_swap(swap)
         self._staged.clear()
+
+    def _note_writer(self, writes: WriteSet) -> None:
+        """Keep the id of a told transaction for the rows that it has made."""
+        for changed in writes.shards:
+            history = self.shards.get(changed.shard)
+            live = None if history is None else history.latest.generation
+            if live is not None:
+                live.writers[writes.ts] = writes.txn
 
     def _weigh(self, batch: Batch) -> None:
         """Charge the encoded bytes of a batch to the shards it writes, by their numbers of operations, and

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from txn.base.errors import CrossesTimelines, ReadOnlyTransaction, SchemaChanged, TxnError, anew
-from txn.base.types import IndexId, RowId, ShardId, ShardSpec, Timestamp
+from txn.base.types import IndexId, RowId, ShardId, ShardSpec, Timestamp, TxnId
 from txn.locks.entry import NOBODY, LockOwner
 from txn.locks.granule import Granule
 from txn.locks.mode import S
@@ -228,6 +229,20 @@ class TransactionState(ABC):
                 raise SchemaChanged(shard)
         self.views[shard] = view
         return view
+
+    def tell_id(self) -> TxnId:
+        """See ``txn.api``."""
+        told = self.core.log.committer.told
+        if self.owner is not NOBODY and self.id not in told:
+            told.add(self.id)
+            self.at_end.append(partial(told.discard, self.id))
+        return self.id
+
+    def writer_of(self, shard: ShardId, begin: Timestamp) -> int:
+        """See ``txn.api``."""
+        if not begin:
+            return self.tell_id()
+        return self.view(shard).generation.writer_of(begin)
 
     def forget_view(self, shard: ShardId) -> None:
         """The shard has changed within this transaction."""

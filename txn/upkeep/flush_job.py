@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 from txn.base.records import PartSwap
 from txn.base.slices import in_turns
 from txn.base.types import PartRef, ShardId, ShardSpec, Timestamp
+from txn.base.writers import Writers, writers_of
 from txn.log.history import ShardHistory
 from txn.mvcc.compaction import Size, choose, worth_a_job
 from txn.mvcc.eviction import evict_all, evict_segment, let_go
@@ -286,6 +287,8 @@ class Job:
         self._watermark = self._domain.low_watermark()
         self._since = self._domain.kept_from(self._cut)
         self._waits = waits_for_hold(core, core.shards[generation.shard])
+        self._writers: dict[int, int] = {}
+        """Of told transactions whose rows have been met among hot ones."""
 
     async def run(self, *, history: bool, prepared: Prepared | None) -> None:
         """Do the job; whatever fails leaves the generation as it was."""
@@ -311,7 +314,8 @@ class Job:
         made: list[PartState] = []
         try:
             generation.begin_flush(self._cut)
-            hot = await self._write(await self._current(generation.flushed), made)
+            current = await self._current(generation.flushed)
+            hot = await self._write(current, made, await self._met())
             if hot is not None:
                 core.written.flushed += hot.ref.rows
             past = await self._write_history(generation.flushed, made) if history else None
@@ -333,6 +337,8 @@ class Job:
             await _evict(core, generation)
         else:
             generation.abandon_flush()
+        for _ in generation.forget_writers():
+            await asyncio.sleep(0)
         if not self._waits:
             await self._checkpoint(merge, [p for p in (hot, merged) if p is not None])
 
@@ -359,13 +365,23 @@ class Job:
                 [begins[i] for i in offsets],
             )
             tables.append(await in_turns(table))
+            writers = self._generation.writers
+            if writers:
+                self._writers.update({b: writers[b] for i in offsets if (b := begins[i]) in writers})
 
-    async def _write(self, table: Any, made: list[PartState]) -> PartState | None:
-        """Write a part, note it in ``made`` and return it open; None for no rows."""
+    async def _met(self) -> Sequence[Writers]:
+        """Return the told transactions whose rows have been met."""
+        return [await self._core.offload(lambda: writers_of(self._writers))] if self._writers else ()
+
+    async def _write(self, table: Any, made: list[PartState], writers: Sequence[Writers]) -> PartState | None:
+        """Write a part, note it in ``made`` and return it open; None for no rows.
+
+        ``writers``: where the told transactions are that made rows of it.
+        """
         if table is None or not table.num_rows:
             return None
         core = self._core
-        ref: PartRef = await core.log.write_part(self._spec.shard, self._stored, table)
+        ref: PartRef = await core.log.write_part(self._spec.shard, self._stored, table, writers=writers)
         core.written.bytes += ref.bytes
         part = PartState(await core.log.open_part(ref), ref)
         made.append(part)
@@ -387,7 +403,7 @@ class Job:
             row_ids, begins = segment.row_ids, segment.begins
             ends_of.update({(row_ids[i], begins[i]): ends[i] for i in offsets})
             await asyncio.sleep(0)
-        part = await self._write(joined(tables), made) if tables else None
+        part = await self._write(joined(tables), made, await self._met()) if tables else None
         if part is None:
             return []
         self._core.written.history += part.ref.rows
@@ -422,7 +438,10 @@ class Job:
         core.written.merges += 1
         core.written.merged += whole.num_rows
         core.written.lost += before - whole.num_rows
-        return await self._write(whole, made)
+        writers = [part.writers for part in merge if part.writers is not None]
+        if loaded := self._generation.loaded_writers(merge):
+            writers.append(writers_of(loaded))
+        return await self._write(whole, made, writers)
 
     def _count(self, prepared: Prepared) -> None:
         written = self._core.written
@@ -488,6 +507,10 @@ class Job:
             for part in [*(p for p in self._at_cut if p.ref.name not in leaving), *added]
         ]
         past = [await self._named(part) for part in generation.history if part.last_end > self._since]
+        named = {part.ref.name for part in (*parts, *past)}
+        loaded = generation.loaded_writers(
+            p for p in (*generation.parts, *generation.history) if p.ref.name in named
+        )
         await core.log.checkpoint(
             Manifest(
                 shard=generation.shard,
@@ -499,6 +522,7 @@ class Job:
                 parts=tuple(parts),
                 history=tuple(past),
                 registered=Timestamp(core.shards[generation.shard].registered),
+                writers=loaded,
             )
         )
 

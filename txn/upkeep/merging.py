@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from txn.base.types import ShardSpec, Timestamp
+from txn.base.writers import writers_of
 from txn.mvcc.compaction import choose, worth_a_job
 from txn.mvcc.generation import Generation
 from txn.mvcc.parts import PartState
@@ -97,7 +98,8 @@ async def prepare(
         job = await jobs.start_parts(shard, stored, 0, part_rows=0, part_bytes=0)
         kept: list[str] = []
         try:
-            merged = await merger.write(MergeJob(job, tuple(pieces)))
+            loaded = writers_of(generation.loaded_writers(parts))
+            merged = await merger.write(MergeJob(job, tuple(pieces), loaded))
             if merged is not None and merged.ref is not None:
                 kept.append(merged.ref.name)
         finally:

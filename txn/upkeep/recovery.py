@@ -73,6 +73,7 @@ async def recover(core: Coordinator) -> None:
         generation = Generation(manifest.spec, manifest.generation, domain.garbage, manifest.next_row_id)
         generation.parts = await open_all(manifest, manifest.parts)
         generation.take_history(await open_all(manifest, manifest.history))
+        generation.writers.update(manifest.writers)
         core.shards[manifest.shard] = ShardHistory(0, generation, manifest.spec, domain, manifest.registered)
 
     await asyncio.gather(*(restore(m) for m in log.manifests.values() if not m.forgotten))

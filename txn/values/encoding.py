@@ -2,6 +2,7 @@
 
     log entry   03 | length, checksums, length | [epoch, upper, [shard, ...]] | body
          body   [epoch, [[ts, write set or blob name], ...], [swap, ...]]
+    log entry   04 | the same, with a body of four: [..., [transaction, ...]], those that are told (``records.Batch``)
     write set   [txn, 0, [[shard, [[row id, replaced, [value, ...]], ...], parts ...], ...], schema]
     blob        03 | write set | checksum                          (large write sets, C18)
 
@@ -41,17 +42,33 @@ from txn.base.errors import DamagedEntry, DamagedFile, UnknownFormat
 from txn.base.huge_values import SHARED_BYTES, bytes_of, is_huge, utf8_pieces
 from txn.base.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
 from txn.base.slices import Slice
-from txn.base.types import BoundedArray, Row, ShardId, ShardSpec, Timestamp, bounded, row_keeps_bounds
+from txn.base.types import (
+    BoundedArray,
+    Row,
+    ShardId,
+    ShardSpec,
+    Timestamp,
+    TxnId,
+    bounded,
+    row_keeps_bounds,
+)
 from txn.values.exact import MAX_DIGITS, fits, is_long
 
 FORMAT = 1
 FORMAT_BYTE = bytes([FORMAT])
 ENTRY_FORMAT = 3  # of log entries and of write sets in blobs
 ENTRY_FORMAT_BYTE = bytes([ENTRY_FORMAT])
+TOLD_FORMAT = 4  # of log entries with told transactions
+TOLD_FORMAT_BYTE = bytes([TOLD_FORMAT])
 _CRC = Struct("<I")
 _SIZES = Struct("<IIII")  # length and checksum of the head, checksum of the body, and the length again
 SEED = crc32(ENTRY_FORMAT_BYTE)  # of checksums: a format byte that flipped is told from another format's
-_SEEDS = {b"\x02": crc32(b"\x02"), ENTRY_FORMAT_BYTE: SEED}  # of the formats that are read
+_TOLD_SEED = crc32(TOLD_FORMAT_BYTE)
+_SEEDS = {
+    b"\x02": crc32(b"\x02"),
+    ENTRY_FORMAT_BYTE: SEED,
+    TOLD_FORMAT_BYTE: _TOLD_SEED,
+}  # of the formats that are read
 _EXT_DECIMAL = 1
 _EXT_TUPLE = 2
 _EXT_BOUNDED = 3
@@ -77,12 +94,22 @@ class _EntryOut(msgspec.Struct, frozen=True, array_like=True):
     swaps: tuple[PartSwap, ...]
 
 
+class _ToldEntryOut(msgspec.Struct, frozen=True, array_like=True):
+    """The same with told transactions."""
+
+    epoch: int
+    writes: tuple[tuple[Timestamp, Raw], ...]
+    swaps: tuple[PartSwap, ...]
+    told: tuple[TxnId, ...]
+
+
 class _EntryIn(msgspec.Struct, frozen=True, array_like=True):
     """A batch as read."""
 
     epoch: int
     writes: tuple[tuple[Timestamp, WriteSet | str], ...]
     swaps: tuple[PartSwap, ...]
+    told: tuple[TxnId, ...] = ()
 
 
 class _Head(msgspec.Struct, frozen=True, array_like=True):
@@ -390,27 +417,38 @@ def decode_write_set(data: bytes, ts: Timestamp, name: str = "write set") -> Wri
 
 def encode_entry(
     epoch: int, writes: Sequence[tuple[Timestamp, bytes | str]], swaps: tuple[PartSwap, ...] = (),
-    shards: Iterable[ShardId] = (), upper: Timestamp = _NO_TS,
+    shards: Iterable[ShardId] = (), upper: Timestamp = _NO_TS, told: tuple[TxnId, ...] = (),
 ) -> bytes:  # fmt: skip
     """Encode a log entry from timestamps and write sets: as ``encode_write_set`` made them, or blob names.
 
     ``shards``: all that the write sets write to. ``upper``: the highest timestamp of any timeline in this entry and
-    before it, if that is not the last one's here.
+    before it, if that is not the last one's here. ``told``: those of the transactions that are.
     """
     disk_swaps = tuple(
         _replace(s, added=tuple(dataclasses.replace(p, path="") for p in s.added)) for s in swaps
     )
     raw = tuple([(ts, Raw(data if type(data) is bytes else _encode(data))) for ts, data in writes])
+    if told:
+        return _told_entry(_ToldEntryOut(epoch, raw, disk_swaps, told), shards, upper)
     body = _encode(_EntryOut(epoch, raw, disk_swaps))
     head = _encode(_Head(epoch, max(writes[-1][0], upper) if writes else None, tuple(shards)))
     sizes = _SIZES.pack(len(head), crc32(head, SEED), crc32(body, SEED), len(head))
     return ENTRY_FORMAT_BYTE + sizes + head + body
 
 
+def _told_entry(entry: _ToldEntryOut, shards: Iterable[ShardId], upper: Timestamp) -> bytes:
+    """The same in the format of entries with told transactions; the others are written without this call."""
+    last = entry.writes[-1][0] if entry.writes else None
+    body = _encode(entry)
+    head = _encode(_Head(entry.epoch, None if last is None else max(last, upper), tuple(shards)))
+    sizes = _SIZES.pack(len(head), crc32(head, _TOLD_SEED), crc32(body, _TOLD_SEED), len(head))
+    return TOLD_FORMAT_BYTE + sizes + head + body
+
+
 def encode_batch(batch: Batch) -> bytes:
     """Encode a whole batch whose timestamps are set, inline."""
     writes = [(w.ts, encode_write_set(w)) for w in batch.writes]
-    return encode_entry(batch.epoch, writes, batch.swaps, shards_of(batch))
+    return encode_entry(batch.epoch, writes, batch.swaps, shards_of(batch), told=batch.told)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -424,6 +462,7 @@ class LogEntry:
     """All that the write sets write to, None if the head is damaged."""
     upper: Timestamp | None = None
     """The highest timestamp of any timeline up to this entry, None if it has no transaction."""
+    told: tuple[TxnId, ...] = ()
 
 
 def decode_entry(data: bytes, name: str = "log entry") -> LogEntry:
@@ -441,8 +480,8 @@ def decode_entry(data: bytes, name: str = "log entry") -> LogEntry:
     writes = tuple([(ts, w) if type(w) is str else _stamped(w, ts) for ts, w in entry.writes])
     upper = max((ts for ts, _writes in entry.writes), default=None)
     if head is None:
-        return LogEntry(entry.epoch, writes, entry.swaps, None, upper)
-    return LogEntry(entry.epoch, writes, entry.swaps, head.shards, head.upper)
+        return LogEntry(entry.epoch, writes, entry.swaps, None, upper, entry.told)
+    return LogEntry(entry.epoch, writes, entry.swaps, head.shards, head.upper, entry.told)
 
 
 def _checked_body(data: bytes, name: str) -> tuple[memoryview, _Head | None]:
@@ -476,7 +515,7 @@ def _seed(data: bytes) -> int:
 def _expect_format(data: bytes, name: str) -> None:
     """Raise UnknownFormat for the format byte of another server's."""
     if data[:1] not in _SEEDS:
-        raise UnknownFormat(f"{name} has format {data[:1].hex() or 'none'}; this server knows {ENTRY_FORMAT}")
+        raise UnknownFormat(f"{name} has format {data[:1].hex() or 'none'}; this server knows {TOLD_FORMAT}")
 
 
 def shards_of(batch: Batch) -> set[ShardId]:
@@ -500,7 +539,7 @@ def decode_batch(data: bytes) -> Batch:
         if isinstance(w, tuple):
             raise UnknownFormat(f"write set is in blob {w[1]}")
         writes.append(w)
-    return Batch(epoch=entry.epoch, writes=tuple(writes), swaps=entry.swaps)
+    return Batch(epoch=entry.epoch, writes=tuple(writes), swaps=entry.swaps, told=entry.told)
 
 
 def _stamped(writes: Any, ts: Timestamp) -> WriteSet:

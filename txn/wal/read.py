@@ -91,7 +91,13 @@ async def _resolve(entry: LogEntry, blob: Blob, inline_bytes: int) -> tuple[Batc
                     path, error.what, entry.shards, entry.upper, unread=error.unread
                 ) from error
         writes.append(write_set)
-    batch = Batch(epoch=entry.epoch, writes=tuple(writes), swaps=entry.swaps, bytes=inline_bytes + size)
+    batch = Batch(
+        epoch=entry.epoch,
+        writes=tuple(writes),
+        swaps=entry.swaps,
+        bytes=inline_bytes + size,
+        told=entry.told,
+    )
     return batch, names, size
 
 
@@ -139,7 +145,7 @@ class Uncovered:
                     writes.append(msgspec.structs.replace(write_set, shards=shards, schema=schema))
         if not writes:
             return None
-        return Batch(epoch=batch.epoch, writes=tuple(writes), bytes=batch.bytes)
+        return Batch(epoch=batch.epoch, writes=tuple(writes), bytes=batch.bytes, told=batch.told)
 
     def damage(self, seq: int, entry: DamagedEntry) -> None:
         """Note the shards that need the damaged entry ``seq``."""

@@ -123,7 +123,7 @@ def _class_row(session: Reading, item: RelationDef) -> RowDict:
         "relpersistence": item.persistence, "relkind": "I" if table is not None and table.kind == "p" else item.kind, "relnatts": len(item.numbers),
         "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind in BY_QUERY,
         "relispopulated": item.populated, "relreplident": item.replica_identity if is_table and not item.virtual else "n",
-        "relfrozenxid": 3 if is_table and item.kind != "p" else 0,
+        "relfrozenxid": session.system.first_transaction_id if is_table and item.kind != "p" else 0,
         "relminmxid": 1 if is_table and item.kind != "p" else 0,
         "reloptions": tuple(options) or None,
         "relacl": builtin_acl_texts(builtin_relation_acl(item)) if item.virtual

@@ -33,7 +33,7 @@ from engine.changes.triggers.rows import begin, insert_each, made_before, refuse
 from engine.changes.writes.in_turn import computed_in_turn, each_row, in_turn
 from engine.changes.writes.insert_bulk import BulkSource
 from engine.changes.writes.one_row import insert_alone
-from engine.changes.writes.returning import Returning, make_env, returning_of
+from engine.changes.writes.returning import Returning, make_env, own_number, returning_of
 from engine.changes.writes.row_checks import RowChecks
 from engine.changes.writes.shape import OF_ROWS, TableShape, row_record, table_layout
 from engine.changes.writes.spilling import Spilling
@@ -52,9 +52,10 @@ from planner.bind.change.arbiters import decided
 from planner.catalog import RelationDef
 from planner.evaluate import Env, RowFunction, compile_expr, compile_predicate, compile_row
 from planner.evaluate.short import is_short
-from planner.query import Insert, OnConflict, QueryExpr, SubLink, Values
+from planner.query import XMIN, Insert, OnConflict, QueryExpr, SubLink, Values, Var
 from planner.query.walk import walk
 from txn.base.types import IndexId, Row, RowId, ShardId
+from txn.base.writers import NUMBER_MASK
 
 if TYPE_CHECKING:
     from engine.session.session import Session
@@ -252,7 +253,7 @@ def _arranger(positions: list[int | None], width: int) -> Callable[[Row], Row]:
 class ConflictPlan:
     """The compiled DO UPDATE of an ON CONFLICT: range 0 the existing row, range 1 the proposed one."""
 
-    __slots__ = ("action", "assigned", "values", "where")
+    __slots__ = ("action", "assigned", "tells_xmin", "values", "where")
 
     def __init__(
         self, session: Session, relation: RelationDef, clause: OnConflict, parent: RelationDef | None
@@ -268,6 +269,11 @@ class ConflictPlan:
         for column in relation.live:
             layout.columns[1, column.attnum] = width + 2 + column.attnum - 1
         layout.records[1] = partial(row_record, relation, parent, at=width + 2)
+        parts = [expr for _, expr in clause.assignments] + ([] if clause.where is None else [clause.where])
+        read = [node for part in parts for node in walk(part)]
+        self.tells_xmin = any(isinstance(node, Var) and node.attnum == XMIN for node in read)
+        if self.tells_xmin:
+            layout.columns[0, XMIN] = 2 * (width + 1)
         self.assigned = [attnum - 1 for attnum, _ in clause.assignments]
         self.values = compile_row([expr for _, expr in clause.assignments], layout)
         self.where: RowFunction | None = (
@@ -522,7 +528,14 @@ async def insert_on_conflict(
                 hint="Ensure that no rows proposed for insertion within the same command have "
                 "duplicate constrained values.",
             )
-        both = (*existing.values, shape.oid, tid_of(existing.row_id), *row)
+        both: Row = (*existing.values, shape.oid, tid_of(existing.row_id), *row)
+        if conflict.tells_xmin:
+            xmin = (
+                txn.writer_of(shape.shard, existing.begin) & NUMBER_MASK
+                if existing.begin
+                else own_number(env)
+            )
+            both = (*both, xmin)
         if insert.checks:  # before WHERE looks at a row that may not be seen
             await insert.checks.check("conflict", [existing.values], env)
         if conflict.where is not None and not await value_of(conflict.where, both, env):

@@ -1,7 +1,8 @@
 """RETURNING: the rows a statement has stored or deleted, as its result.
 
     INSERT INTO t ... RETURNING id, (SELECT count(*) FROM t)
-      row      as stored | tableoid, ctid, whole row | extras that the source has computed (planner.bind.change.returning)
+      row      as stored | tableoid, ctid | xmin, if it is asked for | extras that the source has computed
+               (planner.bind.change.returning)
       result   one tuple per row, once all of them are staged
 
 Sub-selects that the source could not compute are run by the row executor, row by row. They read after the statement's
@@ -22,9 +23,10 @@ from engine.executors.index.state import ExecState, value_of
 from pgwire.give_way import openly
 from planner.catalog import RelationDef
 from planner.evaluate import Env, RowFunction, compile_row
-from planner.query import OutputColumn, Target, Var
+from planner.query import XMIN, OutputColumn, Target, Var
 from planner.query.walk import walk
 from txn.base.types import Row, RowId
+from txn.base.writers import NUMBER_MASK
 
 if TYPE_CHECKING:
     from engine.session.session import Session
@@ -35,10 +37,19 @@ def make_env(ctx: ExecContext) -> Env:
     return Env(ctx.params, ctx.session, shared=ExecState(ctx))
 
 
+def own_number(env: Env) -> int:
+    """Return the xmin of rows that the running transaction has made: its id, which they show from then on."""
+    ctx: ExecContext = env.shared.ctx
+    if ctx.session is None:
+        raise AssertionError("a statement that changes rows has a session")
+    number: int = ctx.session.system.transaction_id() & NUMBER_MASK
+    return number
+
+
 class Returning:
     """RETURNING: rows as stored (plus the source's extra outputs) to output rows."""
 
-    __slots__ = ("columns", "project", "relation", "width")
+    __slots__ = ("columns", "project", "relation", "tells_xmin", "width")
 
     def __init__(
         self,
@@ -54,12 +65,13 @@ class Returning:
         layout = table_layout(relation)
         planning = Planning(session.catalog)
         layout.subplan = planning.sublink
-        for target in targets:
-            for node in walk(target.expr):
-                if not isinstance(node, Var):
-                    continue
-                if node.range == 1:
-                    layout.columns[1, node.attnum] = self.width + 2 + node.attnum - 1
+        read = [node for target in targets for node in walk(target.expr) if isinstance(node, Var)]
+        self.tells_xmin = any(var.attnum == XMIN for var in read)
+        if self.tells_xmin:
+            layout.columns[0, XMIN] = self.width + 2
+        for var in read:
+            if var.range == 1:
+                layout.columns[1, var.attnum] = self.width + 2 + self.tells_xmin + var.attnum - 1
         exprs = [target.expr for target in targets if not target.junk]
         self.project: RowFunction = compile_row(exprs, layout)
         planning.end()
@@ -70,9 +82,11 @@ class Returning:
         """Project (row id, row, extras) triples; ``oid``: of the table that has the rows, where that is a partition."""
         oid = self.relation.oid if oid is None else oid
         project = self.project
+        # A row that the statement has made shows its transaction's id; of a deleted one the source has told it.
+        xmin = (own_number(env),) if self.tells_xmin else ()
         result: list[Row] = []
         for row_id, row, extra in stored:
-            full = (*row, oid, tid_of(row_id), *extra)
+            full = (*row, oid, tid_of(row_id), *xmin, *extra)
             result.append(
                 await value_of(project, full, env) if project.may_suspend else openly(project, full, env)
             )

@@ -104,7 +104,8 @@ class PointPlan:
     def __post_init__(self) -> None:
         source = self.source
         in_order = source is not None and source.following is None and not source.ranged
-        self.direct = source if self.short and in_order else None
+        told = source is not None and source.tells_xmin
+        self.direct = source if self.short and in_order and not told else None
         self.single = self.direct is not None and self.direct.access.unique
 
     def finish(self, rows: Rows, env: Env) -> Rows:
@@ -225,7 +226,7 @@ class IndexExecutor:
 def _finish(point: PointPlan, found: Any, env: Env) -> Rows:
     if not found or point.source is None:
         return []
-    rows = point.source.extract(point.source.arranged(found, env.shared.ctx))
+    rows = point.source.extracting(env)(point.source.arranged(found, env.shared.ctx))
     return point.finish(rows, env) if point.short else openly(point.finish, rows, env)
 
 

@@ -61,6 +61,7 @@ from planner.query import (
 )
 from planner.query.walk import walk
 from txn.base.types import IndexId, KeyRange, Row, RowId, ShardId, StoredRow, Timestamp
+from txn.base.writers import NUMBER_MASK
 from txn.transaction.scan_watch import Predicate
 
 Columns = dict[tuple[int, int], int]
@@ -144,7 +145,8 @@ class SourceNode(Node):
 
 # --- stored tables ------------------------------------------------------------------------------
 
-Extract = Callable[[Sequence[Any]], Rows]
+Extract = Callable[..., Rows]
+"""Makes rows of stored rows; of those whose xmin is read it is also given what tells that (``xmin_in``)."""
 ExtractOf = Callable[[int], Extract]
 """Gives the function of a table by its oid, for tables whose rows have the same columns."""
 
@@ -181,7 +183,7 @@ def reading_for(mark: RowMark) -> Reading:
 
 _SYSTEM = {
     ROW_ID: "s.row_id", TABLEOID: "oid", CTID: "tid_of(s.row_id)",
-    ROW_VERSION: "s.begin", XMIN: "s.begin & 4294967295", XMAX: "0", CMIN: "0", CMAX: "0",
+    ROW_VERSION: "s.begin", XMIN: "xmin(s.begin)", XMAX: "0", CMIN: "0", CMAX: "0",
 }  # fmt: skip
 
 
@@ -189,6 +191,8 @@ MANY: Final = 128
 """Columns of which no code is compiled: that is one call of C."""
 MANY_LISTED: Final = 1000
 """Characters of code for one row from which on rows are wide."""
+XMIN_VALUES: Final = 40
+"""So many values of a row are taken in the time in which its xmin is told."""
 VALUES_AT_ONCE: Final = 20_000
 """Values of wide rows that are taken between two looks at the clock."""
 
@@ -223,23 +227,47 @@ def extractor(
     listed = "".join(part + ", " for part in parts)
     live = relation.live
     record = record_maker(tuple(c.type.oid for c in live), tuple(c.name for c in live))
+    given = "found, xmin" if XMIN in needed else "found"
     function: ExtractOf = eval(
-        f"lambda oid: lambda found: [({listed}) for s in found]", {"record": record, "tid_of": tid_of}
+        f"lambda oid: lambda {given}: [({listed}) for s in found]", {"record": record, "tid_of": tid_of}
     )
     columns = {(range_, n): i for i, n in enumerate(needed)}
+    width = max(len(needed), len(live))
+    if XMIN in needed:  # to tell it takes as long as many values
+        return columns, len(needed), lambda oid: _in_pieces(function(oid), width + XMIN_VALUES)
     if len(listed) > MANY_LISTED:
-        return columns, len(needed), lambda oid: _in_pieces(function(oid), max(len(needed), len(live)))
+        return columns, len(needed), lambda oid: _in_pieces(function(oid), width)
     return columns, len(needed), function
+
+
+def xmin_in(e: Env, shard: ShardId) -> Callable[[Timestamp], int]:
+    """Return what tells the xmin of rows of a table by where they begin (``Transaction.writer_of``).
+
+    That of rows which the transaction has made itself is its id, as ``pg_current_xact_id`` tells it.
+    """
+    ctx = e.shared.ctx
+    writer_of = ctx.txn.writer_of
+    known: dict[Timestamp, int] = {}
+
+    def xmin(begin: Timestamp) -> int:
+        found = known.get(begin)
+        if found is None:
+            if not begin and ctx.session is not None:
+                ctx.session.system.transaction_id()
+            found = known[begin] = writer_of(shard, begin) & NUMBER_MASK
+        return found
+
+    return xmin
 
 
 def _in_pieces(extract: Extract, width: int) -> Extract:
     """Return a function that does what ``extract`` does, of wide rows some at a time."""
     step = max(VALUES_AT_ONCE // width, 1)
 
-    def taken(found: Sequence[Any]) -> Rows:
+    def taken(found: Sequence[Any], *more: Any) -> Rows:
         rows: Rows = []
         for at in paced(range(0, len(found), step), 1):
-            rows += extract(found[at : at + step])
+            rows += extract(found[at : at + step], *more)
         return rows
 
     return taken
@@ -260,7 +288,22 @@ class LastRow:
         self.key: Row | None = None
 
 
-class TableScan(Source):
+class StoredSource(Source):
+    """Rows of a stored table. ``tells_xmin``: so that ``extract`` is given what tells it."""
+
+    shard: ShardId
+    extract: Extract
+    tells_xmin: bool
+
+    def extracting(self, e: Env) -> Extract:
+        """Return ``extract`` for one run: it takes stored rows, and nothing else."""
+        if not self.tells_xmin:
+            return self.extract
+        extract, xmin = self.extract, xmin_in(e, self.shard)
+        return lambda found: extract(found, xmin)
+
+
+class TableScan(StoredSource):
     """All visible rows of a stored table, in chunks."""
 
     keyed = False
@@ -273,6 +316,7 @@ class TableScan(Source):
         self.item = item
         self.shard = ShardId(relation.oid)
         self.extract = self.extract_of(relation.oid)
+        self.tells_xmin = XMIN in needed
         self.reading = UPDATED if ROW_ID in needed else PLAIN
         self.scouts = False  # LockRows looks at the rows first, and locks them, before they are read
         self.tests: tuple[Expr, ...] = ()  # of the filter
@@ -334,7 +378,7 @@ class TableScan(Source):
     def scanned(self, e: Env, ids: Sequence[int] | None, picked: Picker | None = None) -> Pipe:
         """Scan all rows, or those with certain ids (``Transaction.scan``), and leave those that ``picked`` does."""
         ctx = e.shared.ctx
-        extract = self.extract
+        extract = self.extracting(e)
         if self.scouts and e.shared.private.get(self):
             chunks_ = ctx.txn.scan(self.shard, peek=True, ids=ids)
         else:
@@ -393,7 +437,7 @@ def _following(access: Access, relation: RelationDef) -> int | None:
     return attnum if relation.columns[attnum - 1].type.oid in _IN_ORDER else None
 
 
-class IndexSource(Source):
+class IndexSource(StoredSource):
     """Rows of a stored table by index keys. Key expressions are evaluated for the row joined so far."""
 
     def __init__(
@@ -414,6 +458,7 @@ class IndexSource(Source):
         self.access = access
         self.shard = ShardId(relation.oid)
         self.extract = self.extract_of(relation.oid)
+        self.tells_xmin = XMIN in needed
         self.index, self.index_name = IndexId(access.index.oid), access.index.name
         self.reading = UPDATED if ROW_ID in needed else PLAIN
         self.slack = False  # LockRows may ask for rows beyond the limit
@@ -550,7 +595,7 @@ class IndexSource(Source):
         if isinstance(found, Awaitable):
             found = yield from waited(found)
         if found:
-            yield from found_rows(self.arranged(found, ctx), self.extract)
+            yield from found_rows(self.arranged(found, ctx), self.extracting(e))
 
     def arranged(self, found: list[StoredRow], ctx: Any) -> list[StoredRow]:
         """Return rows as they are to come: few of a range in the order of the table, which a bitmap scan of
@@ -570,12 +615,13 @@ class IndexSource(Source):
         if attnum is None:
             raise AssertionError("the source follows no column")
         part = Part(None, FIRST_ROWS)
+        extract = self.extracting(e)
         while True:
             found = self.request(outer, e, ctx, known, part)
             if isinstance(found, Awaitable):
                 found = yield from waited(found)
             if found:
-                yield from chunks(self.extract(found))
+                yield from chunks(extract(found))
             if len(found) < part.most:
                 return
             size = sum(row_bytes(row.values) for row in found)

@@ -357,7 +357,7 @@ def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
     through = None
     if view is not None:
         through = through_views(view)
-    returning, extras = split_returning(returning, {})
+    returning, extras = split_returning(returning, {}, deletes=True)
     source = rows_to_change(scope, relation, from_, where, [], extras)
     if view is not None:
         source = view.behind(source, where)

@@ -4,7 +4,7 @@
       source    row id, old columns, new b, extra_1 = s.y, extra_2 = (SELECT ... WHERE q.id = <new b>)
       returning Var 0.b, Var 1.1, Var 1.2
 
-Extras are columns of other ranges and whole sub-selects. A sub-select sees the statement's snapshot, as the source
+Extras are columns of other ranges, a deleted row's xmin, and whole sub-selects. A sub-select sees the statement's snapshot, as the source
 does; where it names an assigned column it gets the expression that was assigned.
 """
 
@@ -14,20 +14,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from planner.query import Expr, QueryBase, SubLink, Target, Var
+from planner.query import XMIN, Expr, QueryBase, SubLink, Target, Var
 from planner.query.rewrite import replace_children, shift_levels
 from planner.statements.classify import is_volatile
 
 
 def split_returning(
-    targets: tuple[Target, ...], assigned: Mapping[int, Expr], *, final: bool = True
+    targets: tuple[Target, ...], assigned: Mapping[int, Expr], *, final: bool = True, deletes: bool = False
 ) -> tuple[tuple[Target, ...], list[Expr]]:
     """Return RETURNING over range 0 (the row) and range 1 (the extras), and the extra outputs of the source.
 
     ``assigned``: attnum -> new value of an UPDATE, over the source's ranges; empty for DELETE. Not ``final``:
-    what is stored may be something else, and sub-selects that name the row have to wait for it.
+    what is stored may be something else, and sub-selects that name the row have to wait for it. ``deletes``: the row
+    is as it was, so that its xmin is the source's to tell.
     """
-    split = _Split(assigned, final)
+    split = _Split(assigned, final, deletes)
     return tuple(map(split.moved, targets)), split.extras
 
 
@@ -38,17 +39,20 @@ class _StaysError(Exception):
 class _Split:
     """One RETURNING; ``extras``: what was found for the source to compute."""
 
-    __slots__ = ("_assigned", "_final", "extras")
+    __slots__ = ("_assigned", "_deletes", "_final", "extras")
 
-    def __init__(self, assigned: Mapping[int, Expr], final: bool) -> None:
+    def __init__(self, assigned: Mapping[int, Expr], final: bool, deletes: bool) -> None:
+        self._deletes = deletes
         self._assigned = assigned
         self._final = final
         self.extras: list[Expr] = []
 
     def moved(self, node: object) -> Any:
         """Return a node with Vars in place of the extras."""
-        if isinstance(node, Var) and node.level == 0 and node.range > 0:
-            return replace(self._extra(node), name=node.name)
+        if isinstance(node, Var) and node.level == 0:
+            if node.range > 0 or (self._deletes and node.attnum == XMIN):
+                return replace(self._extra(node), name=node.name)
+            return node
         if isinstance(node, SubLink):
             try:
                 return self._extra(self._over_source(node, 0))

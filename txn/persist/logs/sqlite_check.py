@@ -20,7 +20,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from txn.base.errors import DamagedFile, UnknownFormat
-from txn.persist.checksum import unseal
+from txn.persist.checksum import WRITERS_FORMAT_BYTE, unseal
 from txn.persist.trouble import exactly, opened
 
 _WAL_HEADER: Final = struct.Struct(
@@ -79,7 +79,7 @@ def check_rows(db: Any, path: str) -> None:
 def _tells(data: bytes) -> bool:
     """Return whether a register's content shows that it is damaged."""
     try:
-        unseal("", data)
+        unseal("", data, WRITERS_FORMAT_BYTE)
     except (DamagedFile, UnknownFormat):
         return True
     return False

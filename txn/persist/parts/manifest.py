@@ -22,7 +22,7 @@ import asyncio
 import dataclasses
 import logging
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 from txn.base.errors import DamagedFile, MissingFile, TxnError, UnknownFormat
 from txn.base.time import IdGen
 from txn.base.types import PartRef, ShardId, ShardSpec, Timestamp
-from txn.persist.checksum import seal, sealed_parts, unseal
+from txn.persist.checksum import WRITERS_FORMAT_BYTE, seal, sealed_parts, unseal
 from txn.persist.location import Blob, Consensus, Indeterminate, register_name
 from txn.persist.parts.part import parquet_name
 from txn.persist.trouble import starting
@@ -120,6 +120,8 @@ class Manifest:
     forgotten: bool = False
     registered: Timestamp = _UNKNOWN
     """When the shard was made (C23); 0 in manifests of servers that did not note it."""
+    writers: Mapping[int, int] = field(default_factory=dict)
+    """Told transactions by their timestamps, whose rows are in parts as they were loaded (``txn.base.writers``)."""
 
     @property
     def files(self) -> tuple[ManifestPart, ...]:
@@ -148,7 +150,13 @@ class _Stored(msgspec.Struct, frozen=True, array_like=True):
     history: tuple[_StoredPart, ...] = ()
 
 
-_decoder = msgspec.msgpack.Decoder(_Stored)
+class _StoredWriters(_Stored, frozen=True, array_like=True):
+    """Of a shard with told transactions: of format 3, so that a server which would forget them refuses it."""
+
+    writers: tuple[tuple[int, int], ...] = ()
+
+
+_decoder = msgspec.msgpack.Decoder(_StoredWriters)
 
 
 def register_key(shard: ShardId) -> str:
@@ -191,7 +199,7 @@ class ManifestStore:
 
     async def _decode(self, key: str, data: bytes) -> tuple[Manifest, dict[str, tuple[str, Ends]]]:
         register, key = key, register_name(key, self._consensus)
-        content = unseal(key, data)
+        content = unseal(key, data, WRITERS_FORMAT_BYTE)
         try:
             stored = _decoder.decode(content)
         except msgspec.MsgspecError as error:
@@ -228,6 +236,7 @@ class ManifestStore:
             history=tuple(history),
             forgotten=stored.forgotten,
             registered=stored.registered,
+            writers=dict(stored.writers),
         )
         return manifest, blobs
 
@@ -258,12 +267,16 @@ class ManifestStore:
         new_blobs: dict[str, tuple[str, Ends]] = {}
         parts = [await self._store_part(part, old_blobs, new_blobs) for part in manifest.parts]
         history = [await self._store_part(part, old_blobs, new_blobs) for part in manifest.history]
-        stored = _Stored(
+        fields = (
             manifest.shard, encode_spec(manifest.spec), manifest.generation, manifest.flushed_through,
             manifest.next_row_id, manifest.since, manifest.forgotten, tuple(parts),
             manifest.registered, tuple(history),
         )  # fmt: skip
-        data = seal(msgspec.msgpack.encode(stored))
+        if manifest.writers:
+            told = _StoredWriters(*fields, tuple(sorted(manifest.writers.items())))
+            data = seal(msgspec.msgpack.encode(told), WRITERS_FORMAT_BYTE)
+        else:
+            data = seal(msgspec.msgpack.encode(_Stored(*fields)))
         doubt = self._in_doubt.setdefault(manifest.shard, set())
         doubt.update(part.ref.name for part in manifest.files)
         seq = await self._set(register_key(manifest.shard), self._seqs.get(manifest.shard), data)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn.base.types import PartRef, ShardSpec
+from txn.base.writers import Writers
 from txn.persist.location import in_thread
 from txn.persist.parts.job import PartJob
 from txn.persist.parts.part import RowGroupCache, open_part
@@ -51,6 +52,8 @@ class MergeJob:
 
     parts: PartJob
     pieces: tuple[MergePiece, ...]
+    writers: Writers
+    """Told transactions that made rows of parts which hold none themselves, in ``array('q')``."""
 
     def write(self, worker: str) -> MergedPart:
         """Write the part; it is durable on return. Blocks; for a process of its own.
@@ -65,17 +68,21 @@ class MergeJob:
         spec = decode_spec(self.parts.spec)
         blob = self.parts.grant.open(worker)
         tables: list[Any] = []
+        writers = [self.writers] if len(self.writers) else []
         before = 0
         for piece in self.pieces:
             part = await open_part(piece.ref, blob, in_thread, RowGroupCache(0))
             table = await part.read_arrow()
             before += table.num_rows
             tables.append(live_rows(table, piece.hidden, spec))
+            if part.writers is not None:
+                writers.append(part.writers)
         whole = joined(tables)
         tables.clear()
         if not whole.num_rows:
             return MergedPart(None, before, before)
-        ref = await write_part(blob, in_thread, f"{self.parts.prefix}-{worker}", spec, whole)
+        name = f"{self.parts.prefix}-{worker}"
+        ref = await write_part(blob, in_thread, name, spec, whole, writers=writers)
         return MergedPart(ref, before, before - whole.num_rows)
 
 

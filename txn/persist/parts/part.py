@@ -45,6 +45,7 @@ from txn.base.types import (
     ShardSpec,
     Timestamp,
 )
+from txn.base.writers import Writers
 from txn.persist.checksum import check_file, check_footer
 from txn.persist.location import Blob, Offload
 from txn.persist.parts.sidecar import KeySidecar, SortedKeys, SystemSidecar
@@ -323,6 +324,11 @@ class Part:
         if ref.min_begin == ref.max_begin:
             return ref.min_begin
         return Timestamp(self._system.begin(position))
+
+    @property
+    def writers(self) -> Writers | None:
+        """The told transactions among those that made its rows."""
+        return self._system.writers
 
     def positions(self, row_id: RowId) -> Sequence[int]:
         """Return the positions of a row's versions (normally none or one)."""

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from txn.base.errors import DamagedFile
 from txn.base.types import Key, PartRef, ShardColumn, ShardSpec
+from txn.base.writers import Writers
 from txn.persist.checksum import check_file, check_footer
 from txn.persist.location import Blob
 from txn.persist.parts.part import parquet_name, sidecar_name, system_name
@@ -39,13 +40,14 @@ class Salvage:
 
     ``damage``: what was found, at least one; ``lost``: positions of rows with lost values, in order;
     ``certain``: whether row ids are known, without which it cannot be told which rows have been changed
-    since.
+    since. ``writers``: as ``write_part`` takes them.
     """
 
     table: Any
     damage: tuple[DamagedFile, ...]
     lost: tuple[int, ...]
     certain: bool
+    writers: tuple[Writers, ...]
 
 
 def examine(ref: PartRef, spec: ShardSpec, blob: Blob) -> Salvage | None:
@@ -204,4 +206,10 @@ class _Examination:
         if ref.min_begin == ref.max_begin:
             begins = pa.repeat(pa.scalar(ref.min_begin, pa.int64()), rows)
             table = table.set_column(table.column_names.index(_BEGINS), _BEGINS, begins)
-        return Salvage(table=table, damage=tuple(self._damage), lost=tuple(sorted(lost)), certain=certain)
+        return Salvage(
+            table=table,
+            damage=tuple(self._damage),
+            lost=tuple(sorted(lost)),
+            certain=certain,
+            writers=() if system is None or system.writers is None else (system.writers,),
+        )

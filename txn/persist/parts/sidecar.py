@@ -1,6 +1,6 @@
 """Sidecars: small memory-mapped files beside a part that answer "where" without reading the part.
 
-    <part>.sys     by position: row id and begin; by row id: positions
+    <part>.sys     by position: row id and begin; by row id: positions; by begin: ids of told transactions
     <part>.x<id>   one per index: sorted keys -> positions
 
     key sidecar   | header 64 | types | keys ............ | positions (unless 0, 1, 2 ...) |
@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 from txn.base.errors import DamagedFile, UnknownFormat
 from txn.base.types import BoundedArray, Key, KeyRange, PhysicalType
+from txn.base.writers import Writers
 from txn.persist import mapping
 from txn.persist.checksum import Blocks
 from txn.persist.trouble import opened
@@ -37,6 +38,7 @@ from txn.values.keycodec import KeyCodec
 
 _MAGIC: Final = b"HFSIDECR"
 _FORMAT: Final = 2
+_WRITERS_FORMAT: Final = 3
 _HEADER: Final = struct.Struct("<8sIIQQIIqqII")
 # magic format kind rows keys flags types_len base begin; of the part: crc of the file, of its footer
 _INTS, _BYTES, _SYSTEM = 1, 2, 3
@@ -51,6 +53,7 @@ _IDENTITY = 1  # positions are 0, 1, 2 ...
 _DENSE = 2  # row ids are base, base + 1 ...
 _ASCENDING = 4  # row ids rise with the position
 _ONE_BEGIN = 8  # all rows begin at the same timestamp
+_WRITERS = 16  # the last sections are timestamps of told transactions and their ids; ``keys`` counts them
 
 _SLICE_BYTES: Final = 16 << 20
 CHECK_BLOCKS: Final = 8  # checked beyond what a search needs: about 0.4 ms
@@ -74,7 +77,8 @@ def _header(
     kind: int, rows: int, keys: int, flags: int, types: bytes = b"", base: int = 0, begin: int = 0,
     crcs: tuple[int, int] = (0, 0),
 ) -> Buffers:  # fmt: skip
-    head = _HEADER.pack(_MAGIC, _FORMAT, kind, rows, keys, flags, len(types), base, begin, *crcs)
+    version = _WRITERS_FORMAT if kind == _SYSTEM and flags & _WRITERS else _FORMAT
+    head = _HEADER.pack(_MAGIC, version, kind, rows, keys, flags, len(types), base, begin, *crcs)
     return [head, types, _pad(len(types))]
 
 
@@ -126,10 +130,13 @@ def build_key_sidecar(
     return [*_header(_BYTES, rows, rows, flags, types), offsets, *positions, heap or b""]
 
 
-def build_system_sidecar(row_ids: Any, begins: Any, crcs: tuple[int, int] = (0, 0)) -> Buffers:
+def build_system_sidecar(
+    row_ids: Any, begins: Any, crcs: tuple[int, int] = (0, 0), writers: tuple[Any, Any] | None = None
+) -> Buffers:
     """Return the system sidecar's contents from the int64 arrays in part order (at least one row).
 
-    ``crcs``: of the part's file, and of its footer (0: not known).
+    ``crcs``: of the part's file, and of its footer (0: not known). ``writers``: timestamps, rising, and ids of told
+    transactions (``txn.base.writers``) as int64 arrays, None for none.
     """
     rows = len(row_ids)
     first = row_ids[0].as_py()
@@ -149,7 +156,12 @@ def build_system_sidecar(row_ids: Any, begins: Any, crcs: tuple[int, int] = (0, 
     if not flags & _ASCENDING:
         order = pc.array_sort_indices(row_ids)
         body += [_raw(row_ids.take(order), 8), *_positions(order)]
-    return [*_header(_SYSTEM, rows, rows, flags, b"", first, bounds["min"], crcs), *body]
+    keys = rows
+    if writers is not None:
+        keys = len(writers[0])
+        flags |= _WRITERS
+        body += [_raw(column, 8) for column in writers]
+    return [*_header(_SYSTEM, rows, keys, flags, b"", first, bounds["min"], crcs), *body]
 
 
 class _Mapped:
@@ -177,8 +189,10 @@ class _Mapped:
             *crcs,
         ) = _HEADER.unpack_from(self._data)
         self.file_crc, self.footer_crc = crcs
-        if magic == _MAGIC and version != _FORMAT:
-            raise UnknownFormat(f"{path} is a sidecar of format {version}; this server knows {_FORMAT}")
+        if magic == _MAGIC and version not in (_FORMAT, _WRITERS_FORMAT):
+            raise UnknownFormat(
+                f"{path} is a sidecar of format {version}; this server knows {_WRITERS_FORMAT}"
+            )
         if magic != _MAGIC or self.kind not in kinds:
             raise DamagedFile(path, f"it is a sidecar of format {version}, kind {self.kind}")
         self._path = path
@@ -510,7 +524,10 @@ class KeySidecar:
 
 
 class SystemSidecar:
-    """Row ids and begins of a part, both ways. ``file_crc``, ``footer_crc``: checksums of the part (0: not known)."""
+    """Row ids and begins of a part, both ways. ``file_crc``, ``footer_crc``: checksums of the part (0: not known).
+
+    ``writers``: the told transactions among those that made its rows, None where there are none.
+    """
 
     def __init__(self, path: str) -> None:
         """Map the file and check all of it (in a thread): applying commits relies on it.
@@ -537,6 +554,9 @@ class SystemSidecar:
         else:
             self._sorted = mapped.int64s(rows)
             self._positions = mapped.positions()
+        self.writers: Writers | None = None
+        if flags & _WRITERS:
+            self.writers = Writers(mapped.int64s(mapped.keys), mapped.int64s(mapped.keys))
 
     def row_id(self, position: int) -> int:
         """Return the row id at a position; IndexError outside."""

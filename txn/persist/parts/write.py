@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from txn.base.huge_values import views_of
 from txn.base.types import PartRef, ShardIndex, ShardSpec, Timestamp
+from txn.base.writers import Writers
 from txn.persist.checksum import Tee, write_blocks
 from txn.persist.location import Blob, Offload
 from txn.persist.parts import huge_pages
@@ -202,12 +203,20 @@ def _format_of(table: Any, spec: ShardSpec) -> bytes:
 
 
 async def write_part(
-    blob: Blob, offload: Offload, name: str, spec: ShardSpec, table: Any, *, sort: bool = True
+    blob: Blob,
+    offload: Offload,
+    name: str,
+    spec: ShardSpec,
+    table: Any,
+    *,
+    sort: bool = True,
+    writers: Sequence[Writers] = (),
 ) -> PartRef:
     """Write a part and its sidecars; all of them are durable on return.
 
     ``table``: a pyarrow.Table of ``txn.values.columns.table_schema`` columns (columns of ``spec`` may be absent: their
-    missing value is read). ``sort`` False: it is in part order already.
+    missing value is read). ``sort`` False: it is in part order already. ``writers``: where the told transactions are
+    found that may have made rows of it.
 
     Raises:
         OutOfSpace, Indeterminate: blobs may be left behind under ``name``, which nobody may use then.
@@ -263,7 +272,7 @@ async def write_part(
 
     def build_system() -> Buffers:  # in a thread: joining chunks copies millions of numbers
         row_ids, begins = (one_chunk(ordered.column(column)) for column in ("s_row_id", "s_begin"))
-        return build_system_sidecar(row_ids, begins, crcs[-1])
+        return build_system_sidecar(row_ids, begins, crcs[-1], _writers_of(begins, writers))
 
     await _publish(blob, system_name(name), build_system)
     names = set(ordered.column_names)  # made anew at each call
@@ -282,6 +291,30 @@ async def write_part(
         min_begin=Timestamp(bounds["min"]),
         max_begin=Timestamp(bounds["max"]),
     )
+
+
+def _writers_of(begins: Any, writers: Sequence[Writers]) -> tuple[Any, Any] | None:
+    """Return of ``writers`` those that made rows with these begins, as ``build_system_sidecar`` takes them."""
+    if not writers:
+        return None
+    found, ids = (
+        pa.concat_arrays([_int64(some) for some in column])
+        for column in zip(*[(some.begins, some.ids) for some in writers], strict=True)
+    )
+    made = pc.is_in(found, value_set=begins.unique())
+    found, ids = found.filter(made), ids.filter(made)
+    order = pc.array_sort_indices(found)
+    found, ids = found.take(order), ids.take(order)
+    if len(found) > 1:  # each once: parts that are merged may share some
+        first = pc.not_equal(found.slice(1), found.slice(0, len(found) - 1))
+        first = pa.concat_arrays([pa.array([True]), first])
+        found, ids = found.filter(first), ids.filter(first)
+    return (found, ids) if len(found) else None
+
+
+def _int64(values: Any) -> Any:
+    """Return an ``array('q')``, or memory of a file, as an Arrow array over it."""
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
 async def write_sidecar(blob: Blob, part: str, spec: ShardSpec, index: ShardIndex, table: Any) -> None:

@@ -117,6 +117,7 @@ class CandidateScan(TableScan):
             return
         ctx = e.shared.ctx
         requests = self.chosen(value, ctx.txn, ctx.session)
+        extract = self.extracting(e)
         if requests is None:
             yield from super().rows(outer, e)
             return
@@ -131,4 +132,4 @@ class CandidateScan(TableScan):
             if isinstance(found, Awaitable):
                 found = yield from waited(found)
             if found:
-                yield from found_rows(found, self.extract)
+                yield from found_rows(found, extract)
