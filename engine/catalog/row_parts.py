@@ -9,30 +9,11 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.state import CatalogSnapshot
 from planner.catalog import ColumnDef, RelationDef
+from planner.catalog.row_parts import parts_of
 from planner.types.facts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
-
-
-def parts_of(catalog: CatalogSnapshot, oid: int) -> Iterator[int]:
-    """Yield the composite types in values of a type, at any depth; the type itself first if it is one."""
-    seen: set[int] = set()
-    left = [oid]
-    while left:
-        current = left.pop()
-        made = catalog.type_by_oid(current)
-        relation = catalog.row_type_relation(current)
-        if made is not None and made.kind in "dr":
-            left.append(made.base)
-            continue
-        own = made.oid if made is not None else relation[0].row_type if relation is not None else 0
-        row = catalog.row_type(own) if own else None
-        if row is None or own in seen:
-            continue
-        seen.add(own)
-        yield own
-        left += [column.declared.oid for column in row.live]
 
 
 def holds(catalog: CatalogSnapshot, oid: int, family: Collection[int]) -> bool:

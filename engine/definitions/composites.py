@@ -30,7 +30,7 @@ from engine.definitions.named_places import target_schema
 from engine.definitions.roles import function_words
 from engine.definitions.stored_queries import rebase_queries
 from engine.definitions.table.alter import apply_actions
-from engine.definitions.table.held_rows import refuse_cycle, refuse_unordered, repack_rows
+from engine.definitions.table.held_rows import refuse_unordered, repack_rows
 from engine.definitions.table.rename import rename_column
 from engine.definitions.type_names import check_free, make_room
 from engine.definitions.types import changed_type, new_type, without_attribute
@@ -43,6 +43,7 @@ from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind.stored.domain_checks import check_function
 from planner.catalog import ColumnDef, TypeDef
+from planner.catalog.row_parts import refuse_member
 from planner.functions.system.names import type_name
 from planner.types.domains import domain_named, plain_type
 
@@ -186,7 +187,7 @@ def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> Ty
             raise SqlError(
                 "42701", f'column "{action.attribute.name}" of relation "{type_.name}" already exists'
             )
-        refuse_cycle(session, type_.oid, action.attribute.type.oid)
+        refuse_member(session.catalog, type_.oid, action.attribute.type.oid)
         refuse_unordered(session.catalog, type_, action.attribute.type.oid)
         return replace(type_, attributes=(*columns, attribute(len(columns) + 1, action.attribute)))
     name = action.old if isinstance(action, st.RenameAttribute) else (
@@ -205,7 +206,7 @@ def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> Ty
         return without_attribute(type_, at + 1)
     else:
         openly(refuse_used, session, type_, columns[at])
-        refuse_cycle(session, type_.oid, action.attribute.type.oid)
+        refuse_member(session.catalog, type_.oid, action.attribute.type.oid)
         refuse_unordered(session.catalog, type_, action.attribute.type.oid)
         columns[at] = attribute(at + 1, action.attribute)
     return replace(type_, attributes=tuple(columns))

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.row_parts import parts_of
 from engine.definitions.named_places import target_schema
 from engine.definitions.table.rewrite import locked_rows
 from engine.definitions.type_names import check_free, make_room
@@ -25,6 +24,7 @@ from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind.stored.domain_checks import check_function, stored_check
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef, TypeDef
+from planner.catalog.row_parts import parts_of
 from planner.information.definitions import shown_value
 from planner.types.facts import element_of, format_type
 

@@ -225,7 +225,7 @@ def _shown_bound(session: EvalSession, partition: RelationDef) -> str | None:
     parent = session.catalog.relation_by_oid(partition.partition_of)
     if partition.bound is None or parent is None or parent.partition_key is None:
         return None
-    shown = bound_text(partition.bound, parent.partition_key, shown_settings(session))
+    shown = bound_text(partition.bound, parent, shown_settings(session))
     return as_literals_are(session, shown)
 
 

@@ -199,7 +199,7 @@ def function_definition(session: EvalSession, oid: int) -> str | None:
     words = [_VOLATILITY[function.volatility], _PARALLEL[function.parallel]]
     words += ["STRICT" if function.strict else "", "SECURITY DEFINER" if function.definer else ""]
     words.append("LEAKPROOF" if function.leakproof else "")
-    words.append(f"COST {function.cost:g}" if function.cost != 100 else "")
+    words.append(f"COST {function.cost:g}" if function.cost != (1 if function.internal else 100) else "")
     words.append(f"ROWS {function.rows:g}" if function.rows not in (0, 1000) else "")
     line = " ".join(word for word in words if word)
     text += f" {line}\n" if line else ""

@@ -418,8 +418,8 @@ def check_bound(
         raise SqlError(
             "42P17",
             f'empty range bound specified for partition "{name}"',
-            detail=f"Specified lower bound {_shown(bound.values, bound.infinite, key)} is greater than or equal to "
-            f"upper bound {_shown(bound.upper, bound.upper_infinite, key)}.",
+            detail=f"Specified lower bound {_shown(bound.values, bound.infinite, parent)} is greater than or equal to "
+            f"upper bound {_shown(bound.upper, bound.upper_infinite, parent)}.",
             span=spans.lower[0] if spans.lower else None,
         )
     for item, other in with_bounds:
@@ -468,37 +468,52 @@ def _check_hash(
 
 
 def _literal(text: str, type_: SqlType, settings: CodecSettings) -> str:
-    """Return a value as bounds print it: a constant without its type (get_const_expr)."""
+    """Return a value as bounds print it: a constant without its type (get_const_expr), bare where that reads as one
+    of the type.
+    """
     oid = base_oid(type_.oid)
     if settings.styles != STORED_TEXT.styles:
         text = text_output(oid, key_value(text, type_), settings)
-    if oid == BOOL:
+    if type_.oid == BOOL:
         return {"t": "true", "f": "false"}[text]
-    plain = oid == INT4 or (oid == NUMERIC and set(text) <= set("0123456789+-eE."))
-    return text if plain and not text.startswith("-") else quote_literal(text)
+    bare = (type_.oid == INT4 and not text.startswith("-")) or (
+        type_.oid == NUMERIC and text[:1].isdigit() and any(c in "eE." for c in text)
+    )
+    return text if bare else quote_literal(text)
+
+
+def _declared(parent: RelationDef) -> tuple[SqlType, ...]:
+    """Return the types of a partitioned table's key, domains too."""
+    key = parent.divided_by
+    return tuple(
+        [parent.column(a).declared if a else type_ for a, type_ in zip(key.attnums, key.types, strict=True)]
+    )
 
 
 def _shown(
     texts: Sequence[str | None],
     infinite: Sequence[int],
-    key: PartitionKey,
+    parent: RelationDef,
     settings: CodecSettings = STORED_TEXT,
 ) -> str:
     shown = [
         _INFINITE[way] if way else _literal(text or "", type_, settings)
-        for text, way, type_ in zip(texts, infinite, key.types, strict=True)
+        for text, way, type_ in zip(texts, infinite, _declared(parent), strict=True)
     ]
     return f"({', '.join(shown)})"
 
 
-def bound_text(bound: PartitionBound, key: PartitionKey, settings: CodecSettings = STORED_TEXT) -> str:
-    """Return a bound as ``pg_get_expr(relpartbound)`` shows it to a reader with these settings."""
+def bound_text(bound: PartitionBound, parent: RelationDef, settings: CodecSettings = STORED_TEXT) -> str:
+    """Return the bound of a partition of ``parent`` as ``pg_get_expr(relpartbound)`` shows it to a reader with these
+    settings.
+    """
     if bound.strategy == "d":
         return "DEFAULT"
     if bound.strategy == "h":
         return f"FOR VALUES WITH (modulus {bound.modulus}, remainder {bound.remainder})"
     if bound.strategy == "l":
-        shown = ("NULL" if text is None else _literal(text, key.types[0], settings) for text in bound.values)
+        (type_,) = _declared(parent)
+        shown = ("NULL" if text is None else _literal(text, type_, settings) for text in bound.values)
         return f"FOR VALUES IN ({', '.join(shown)})"
-    lower = _shown(bound.values, bound.infinite, key, settings)
-    return f"FOR VALUES FROM {lower} TO {_shown(bound.upper, bound.upper_infinite, key, settings)}"
+    lower = _shown(bound.values, bound.infinite, parent, settings)
+    return f"FOR VALUES FROM {lower} TO {_shown(bound.upper, bound.upper_infinite, parent, settings)}"

@@ -20,7 +20,7 @@ from typing import Any, Final
 from pgwire.give_way import PACE, give_way, paced, paced_iter
 from planner.query import QueryBase, QueryExpr, Range
 
-_OTHER: Final = ("type", "span", "leaves", "written")
+_OTHER: Final = ("type", "span", "leaves", "written", "fails")
 # Annotations of fields that hold no node.
 _PLAIN: Final = re.compile(r"Literal\[[^]]*]|\b(?:int|str|bool|float|bytes|None|tuple|frozenset)\b|[][|,. ]")
 

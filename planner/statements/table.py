@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from planner import ast
-from planner.base.errors import Span
+from planner.base.errors import Span, SqlError
 from planner.catalog import ColumnDef, IndexMethod, PartitionBound, PartitionKey, SequenceDef
 from planner.catalog.foreign import Options
 from planner.catalog.statistics import StatisticsDef
@@ -249,11 +249,14 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterTable:
-    """ALTER TABLE: actions in order."""
+    """ALTER TABLE: actions in order. ``fails``: what is wrong with the one that comes next, which is told when these
+    are done, as they may fail, too.
+    """
 
     table: int
     actions: tuple[AlterAction, ...]
     only: bool = False
+    fails: SqlError | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

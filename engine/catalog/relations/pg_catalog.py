@@ -136,7 +136,7 @@ def _bound_text(session: Reading, item: RelationDef) -> str | None:
     parent = session.catalog.relation_by_oid(item.partition_of) if item.bound is not None else None
     if parent is None or parent.partition_key is None or item.bound is None:
         return None
-    return bound_text(item.bound, parent.partition_key)
+    return bound_text(item.bound, parent)
 
 
 @of_each("pg_partitioned_table", keys={"partrelid": by_oid})

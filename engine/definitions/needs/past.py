@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.catalog.row_parts import parts_of
 from engine.catalog.todays_code import same_names
 from engine.catalog.todays_rights import last_owner, lost_columns
 from engine.definitions.needs.needs import denied
@@ -23,6 +22,7 @@ from engine.session.transaction.time_travel import catalog_at
 from planner import statements as st
 from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.catalog.rights import Rights
+from planner.catalog.row_parts import parts_of
 from planner.query import RelationRange, SubqueryRange
 from planner.query.walk import walk
 from planner.types.facts import FIRST_USER_OID

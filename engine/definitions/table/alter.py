@@ -93,6 +93,8 @@ async def apply_actions(session: Session, plan: Plan, statement: st.AlterTable) 
             await _below(session, plan, relation, action)
         elif relation.kind == "p" and isinstance(action, st.AddKey):
             await stands_alone(session, relation)
+    if statement.fails is not None:
+        raise statement.fails.copy()
 
 
 async def _below(session: Session, plan: Plan, before: RelationDef, action: st.AlterAction) -> None:
@@ -517,6 +519,8 @@ def _relying_functions(
 async def _set_schema(session: Session, relation: RelationDef, name: str) -> None:
     """SET SCHEMA: the relation with its indexes moves; views that read it name it anew."""
     schema = session.catalog.schema(name)
+    if schema is None or schema.name != relation.schema:
+        _refuse_if_owned(session, relation, "cannot move an owned sequence into another schema")
     if schema is None and name != "pg_temp":
         raise SqlError("3F000", f'schema "{name}" does not exist')
     refuse_temporary_move(name, relation.schema)
@@ -526,7 +530,6 @@ async def _set_schema(session: Session, relation: RelationDef, name: str) -> Non
         raise AssertionError(f"there is no schema {name}")
     if schema.name == relation.schema:
         return
-    _refuse_if_owned(session, relation, "cannot move an owned sequence into another schema")
     owned = session.catalog.sequences_of(relation.oid)
     for taken in (relation.name, *(index.name for index in relation.every_index), *(s.name for s in owned)):
         if session.catalog.relation(name, taken) is not None:

@@ -28,7 +28,7 @@ from engine.definitions.roles import function_words
 from engine.definitions.sequences import drawing_columns, owned_by, retype_identity, with_sequences
 from engine.definitions.stored_queries import rebase_queries
 from engine.definitions.table.column_dependents import Losses, dependencies
-from engine.definitions.table.held_rows import refuse_cycle, refuse_held_rows, renew_holders, repack_rows
+from engine.definitions.table.held_rows import refuse_held_rows, renew_holders, repack_rows
 from engine.definitions.table.keys import add_checks, add_keys
 from engine.definitions.table.policies import comments_of as policy_comments
 from engine.definitions.table.policies import drop_policies, policies_on, policy_words
@@ -66,6 +66,7 @@ from planner.bind.stored import column_default, stored_default
 from planner.bind.stored.domain_checks import demand
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.catalog.relation_kinds import BY_QUERY
+from planner.catalog.row_parts import refuse_member
 from planner.evaluate import compile_expr
 from planner.query import Expr
 from planner.statements.classify import is_volatile
@@ -91,7 +92,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         return
     if len(relation.numbers) >= MAX_COLUMNS:
         raise SqlError("54011", f"tables can have at most {MAX_COLUMNS} columns")
-    refuse_cycle(session, row_type_oid(relation.oid), spec.type.oid)
+    refuse_member(session.catalog, row_type_oid(relation.oid), spec.type.oid)
     session.block.ensure_txn()
     slot = ColumnDef(
         attnum=len(relation.columns) + 1, name=spec.name, type=spec.type, collation=spec.collation
@@ -474,7 +475,7 @@ async def _retyped(session: Session, relation: RelationDef, action: st.ColumnRet
     """
     column = _find_column(relation, action.column)
     _refuse_if_viewed(session, relation, column)
-    refuse_cycle(session, row_type_oid(relation.oid), action.type.oid)
+    refuse_member(session.catalog, row_type_oid(relation.oid), action.type.oid)
     if column.identity and column.type != action.type:
         await retype_identity(session, relation, column, action.type.oid)
     after = replace(

@@ -64,7 +64,7 @@ from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind import bind_statement
 from planner.bind.context import make_context
-from planner.bind.define.relations import SCHEMA_ELEMENTS, placed_element
+from planner.bind.define.relations import SCHEMA_ELEMENTS, following, placed_element
 from planner.bind.define.table.index import with_hidden
 from planner.bind.define.table.table import late_defaults
 from planner.bind.define.table.typed import attributes_of
@@ -348,9 +348,7 @@ async def alter_schema_owner(
 async def create_view(session: Session, plan: Plan, statement: st.CreateView, params: Params) -> Outcome:
     """CREATE [OR REPLACE] VIEW."""
     if statement.follows:
-        session.notice(f'view "{statement.name}" will be a temporary view')
-        if statement.schema != "pg_temp":
-            raise SqlError("42P16", "cannot create temporary relation in non-temporary schema")
+        session.notice(following(statement.name))
     schema, schema_oid = await target_schema(session, statement.schema, statement.persistence)
     old = session.catalog.relation(schema, statement.name)
     if old is not None:

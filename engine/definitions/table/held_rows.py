@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.row_parts import columns_holding, parts_of
+from engine.catalog.row_parts import columns_holding
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.storage.stored import row_array_oid, row_type_oid
 from engine.definitions.constraints import touch
@@ -33,8 +33,8 @@ from pgwire.give_way import openly
 from planner.base.errors import SqlError, not_supported
 from planner.catalog import ColumnDef, RelationDef, TypeDef
 from planner.catalog.relation_kinds import RELATION_KINDS
+from planner.catalog.row_parts import parts_of
 from planner.conversion.order import is_ordered, unordered_field
-from planner.functions.system.names import type_name
 from planner.types.facts import element_of, format_type
 from txn.base.types import Row
 
@@ -179,13 +179,3 @@ async def renew_holders(session: Session, relation: RelationDef) -> None:
     """
     held = columns_holding(session.catalog, row_type_oid(relation.oid), row_array_oid(relation.oid))
     await touch(session, {other.oid for other, _ in held} - {relation.oid})
-
-
-def refuse_cycle(session: Session, row: int, oid: int) -> None:
-    """Raise SqlError 42P16 for an attribute or column, of type ``oid``, of a composite type or row type that
-    is in its values.
-    """
-    if row in parts_of(session.catalog, oid):
-        raise SqlError(
-            "42P16", f"composite type {type_name(session, row, None)} cannot be made a member of itself"
-        )

@@ -239,19 +239,21 @@ def complete_assignments(
     """
     result: dict[int, Expr] = {}
     whole: set[int] = set()
+    twice: SqlError | None = None
+    refused: dict[int, SqlError] = {}  # which come after what is wrong with the values
     for item in bound:
         give_way()
         column = target_column(relation, item.node)
         parts = bool(item.node.steps)
         if column.attnum in whole or (column.attnum in result and not parts):
-            raise SqlError("42601", f'multiple assignments to same column "{column.name}"')
+            twice = twice or SqlError("42601", f'multiple assignments to same column "{column.name}"')
         if not parts:
             whole.add(column.attnum)
         if (item.value is not None or through_view) and (column.generated or column.identity == "a"):
             what = (
                 "a generated column" if column.generated else "an identity column defined as GENERATED ALWAYS"
             )
-            raise SqlError(
+            refused[column.attnum] = SqlError(
                 "428C9",
                 f'column "{column.name}" can only be updated to DEFAULT',
                 detail=f'Column "{column.name}" is {what}.',
@@ -268,4 +270,8 @@ def complete_assignments(
         else:
             value = assigned(item.value, column, env)
         result[column.attnum] = value
+    if twice is not None:
+        raise twice
+    if refused:
+        raise refused[min(refused)]
     return tuple(result.items())

@@ -80,9 +80,9 @@ def insert_source(
     query, bound = _bound_query(context, node, query, relation)
     spans = _output_spans(query, len(bound.columns))
     columns = stored(match_counts(node, columns, spans, row=None))
+    bound = _converted(context, bound, columns, spans)
     for column in columns:
         refuse_value(column, node)
-    bound = _converted(context, bound, columns, spans)
     if node.overriding == "user" and any(column.identity for column in columns):
         bound = _without_identity(bound, columns)
         columns = [column for column in columns if not column.identity]
@@ -213,7 +213,8 @@ def _insert_values(
     single = len(query.rows) == 1
     scope.clause = "INSERT" if single else "VALUES"
     readers = [_reader(column) for column in columns]
-    quick = _quick_row(scope, query.rows[0], readers, columns, node)
+    refused: list[ColumnDef] = []
+    quick = _quick_row(scope, query.rows[0], readers, columns, refused)
     if quick is not None:
         rows = [quick]
     else:
@@ -221,16 +222,28 @@ def _insert_values(
         only = query.rows[0][0] if len(query.rows[0]) == 1 else None
         columns = match_counts(node, columns, [cell.span for cell in first], only)
         readers = readers[: len(columns)]
-        rows = [converted_row(first, columns, node, scope.context)]
+        rows = [_converted_row(first, columns, scope.context, refused)]
     for row in query.rows[1:]:
-        quick = _quick_row(scope, row, readers, columns, node)
+        quick = _quick_row(scope, row, readers, columns, refused)
         if quick is not None:
             rows.append(quick)
             continue
         cells = insert_cells(scope, row)
         if len(cells) != len(columns):
             raise SqlError("42601", "VALUES lists must all be the same length", span=cells[0].span)
-        rows.append(converted_row(cells, columns, node, scope.context))
+        rows.append(_converted_row(cells, columns, scope.context, refused))
+    for column in refused:
+        refuse_value(column, node)
+    if node.overriding == "user" and any(column.identity for column in columns):
+        rows = [
+            tuple(
+                [
+                    default_value(column, scope.context) if column.identity else cell
+                    for cell, column in zip(row, columns, strict=True)
+                ]
+            )
+            for row in rows
+        ]
     outputs = tuple(OutputColumn(name=column.name, type=column.type) for column in columns)
     ctes = tuple(scope.bound_ctes)
     if single and scope.set_returning:
@@ -253,25 +266,32 @@ def _quick_row(
     row: Sequence[ast.Expression],
     readers: Sequence[CellReader],
     columns: Sequence[ColumnDef],
-    node: ast.Insert,
+    refused: list[ColumnDef],
 ) -> tuple[Expr, ...] | None:
-    """Convert a row that has constants, parameters and defaults only; None for any other."""
+    """Convert a row that has constants, parameters and defaults only; None for any other, and where one does
+    not fit: what else is wrong with the row may come first.
+    """
     if len(row) != len(readers):
         return None
     cells: list[Expr] = []
-    for item, reader, column in zip(row, readers, columns, strict=True):
-        kind = type(item)
-        if type(item) is ast.Constant:
-            const = reader(item)
-            cells.append(
-                _checked(bind_expr(scope, item), column, node, scope.context) if const is None else const
-            )
-        elif kind is ast.ParamRef:
-            cells.append(_checked(bind_expr(scope, item), column, node, scope.context))
-        elif kind is ast.Default:
-            cells.append(default_value(column, scope.context, item.span))
-        else:
-            return None
+    try:
+        for item, reader, column in zip(row, readers, columns, strict=True):
+            kind = type(item)
+            if type(item) is ast.Constant:
+                const = reader(item)
+                cells.append(
+                    _cell(bind_expr(scope, item), column, scope.context, refused) if const is None else const
+                )
+            elif kind is ast.ParamRef:
+                cells.append(_cell(bind_expr(scope, item), column, scope.context, refused))
+            elif kind is ast.Default:
+                cells.append(default_value(column, scope.context, item.span))
+            else:
+                return None
+    except SqlError as error:
+        if error.ends_statement:
+            raise
+        return None
     return tuple(cells)
 
 
@@ -282,11 +302,32 @@ def converted_row(
     context: BindContext,
 ) -> tuple[Expr, ...]:
     """Return the values of a VALUES row as its columns store them. Raises SqlError 42804, 428C9."""
+    refused: list[ColumnDef] = []
+    row = _converted_row(cells, columns, context, refused)
+    for column in refused:
+        refuse_value(column, node)
+    if node.overriding != "user":
+        return row
+    return tuple(
+        [
+            default_value(column, context) if column.identity else cell
+            for cell, column in zip(row, columns, strict=True)
+        ]
+    )
+
+
+def _converted_row(
+    cells: Sequence[Expr | ast.Default],
+    columns: Sequence[ColumnDef],
+    context: BindContext,
+    refused: list[ColumnDef],
+) -> tuple[Expr, ...]:
+    """As ``converted_row``; ``refused`` gets the columns that may take no values."""
     return tuple(
         [
             default_value(column, context, cell.span)
             if isinstance(cell, ast.Default)
-            else _checked(cell, column, node, context)
+            else _cell(cell, column, context, refused)
             for cell, column in zip(cells, columns, strict=True)
         ]
     )
@@ -305,12 +346,12 @@ def insert_cells(scope: Scope, row: Sequence[ast.Expression]) -> list[Expr | ast
     return cells
 
 
-def _checked(cell: Expr, column: ColumnDef, node: ast.Insert | ast.MergeWhen, context: BindContext) -> Expr:
-    """Convert a cell. Raises SqlError 428C9 for columns that take no values."""
-    if column.identity and node.overriding == "user":
-        return default_value(column, context)
-    refuse_value(column, node)
-    return assigned(cell, column, context.env)
+def _cell(cell: Expr, column: ColumnDef, context: BindContext, refused: list[ColumnDef]) -> Expr:
+    """Convert a cell; ``refused`` gets a column that may take no values: all cells are judged first."""
+    made = assigned(cell, column, context.env)
+    if (column.generated or column.identity) and column not in refused:
+        refused.append(column)
+    return made
 
 
 def refuse_view_defaults(

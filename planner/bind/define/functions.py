@@ -103,6 +103,8 @@ def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.C
     changes = dict(function_options(node.options, returns_set=returns_set, creating=True))
     if node.settings:
         changes["settings"] = with_settings((), function_settings(context, node.settings))
+    if language == INTERNAL_LANGUAGE:
+        changes.setdefault("cost", 1.0)
     if "rows" not in changes and returns_set:
         changes["rows"] = 1000.0
     function = FunctionDef(

@@ -15,7 +15,7 @@ from planner.base.errors import SqlError, not_supported
 from planner.bind.context import BindContext
 from planner.bind.define.named_functions import signature
 from planner.bind.define.table.table_parts import column_collation
-from planner.bind.define.types import MAX_NAME_BYTES, creation_schema_of
+from planner.bind.define.types import MAX_NAME_BYTES, creation_schema_of, is_taken
 from planner.conversion.order import default_opclass, unordered_field
 from planner.facts import BIT, BOOL, BPCHAR, CHAR, FLOAT8, INTERVAL, JSONB, NAME, TIMETZ, VARBIT, facts
 from planner.indexing.opclass import check_class
@@ -45,6 +45,8 @@ def bind_create_range(context: BindContext, node: ast.CreateRange) -> st.CreateR
     default one, other subtypes.
     """
     schema = creation_schema_of(context, node.name)
+    if is_taken(context, schema, node.name[-1]):
+        raise SqlError("42710", f'type "{node.name[-1]}" already exists')
     found: dict[str, ast.Name] = {}
     subtype = 0
     for option in node.options:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from pgwire.give_way import give_way, paced
+from pgwire.voice import notice
 from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
@@ -99,9 +100,19 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
     if modifies(node.query):
         raise SqlError("0A000", "views must not contain data-modifying statements in WITH")
     query = bind_query(context, node.query)
-    schema = creation_schema(context, node.relation)
     if len(node.columns) > len(query.columns):
         raise SqlError("42601", "CREATE VIEW specifies more column names than columns")
+    depends = relations_named(query)
+    temporary = any(_is_temporary(context, oid) for oid in depends)
+    follows = temporary and node.relation.persistence != "t"
+    try:
+        schema = creation_schema(context, node.relation)
+        if follows and node.relation.schema and schema != "pg_temp":
+            raise SqlError("42P16", "cannot create temporary relation in non-temporary schema")
+    except SqlError:
+        if follows:
+            notice(following(node.relation.name))
+        raise
     names = [*node.columns, *(c.name for c in query.columns[len(node.columns) :])]
     columns: list[OutputColumn] = []
     for name, column in zip(names, query.columns, strict=True):
@@ -111,8 +122,6 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
         columns.append(replace(column, name=name))
     if "check_option" in options:
         check_checkable(query)
-    depends = relations_named(query)
-    temporary = any(_is_temporary(context, oid) for oid in depends)
     sql = stored_query(context, query, names)
     return st.CreateView(
         schema="pg_temp" if temporary and not node.relation.schema else schema,
@@ -125,8 +134,13 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
         options=options,
         depends_on=depends,
         persistence="t" if temporary else persistence_of(node.relation, schema),
-        follows=temporary and node.relation.persistence != "t",
+        follows=follows,
     )
+
+
+def following(name: str) -> str:
+    """Return what is told of a view that is temporary because of what it reads."""
+    return f'view "{name}" will be a temporary view'
 
 
 def _view_collations(context: BindContext, query: QueryExpr, names: Sequence[str]) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from planner.bind.context import BindContext
 from planner.bind.define.table.table_parts import creation_schema
 from planner.bind.session.utility import owner_name
 from planner.catalog import TypeDef
+from planner.catalog.relation_kinds import ROW_TYPED
 from planner.types.facts import FIRST_USER_OID, element_of, format_type
 
 PG_TYPE: Final = 1247
@@ -38,7 +39,12 @@ def is_taken(context: BindContext, schema: str, name: str) -> bool:
     """Tell whether a type has a name that is to be given: that is told (42710) before anything is looked up
     for the new one.
     """
-    return context.catalog.type_oid(context.own_schema(schema), name) is not None
+    oid = context.catalog.type_oid(context.own_schema(schema), name)
+    made = None if oid is None else context.catalog.type_by_oid(oid)
+    if made is not None and not made.chose(name):  # an array type makes room
+        return True
+    relation = context.holder(schema, name)
+    return relation is not None and relation.kind in ROW_TYPED
 
 
 def check_label(label: str) -> None:

@@ -18,6 +18,7 @@ from pgwire.codecs.int import parse_oid
 from pgwire.codecs.invalid import quoting
 from pgwire.give_way import outside
 from pgwire.long.values import joined, run_end, stripped
+from planner import ast
 from planner.base.errors import SqlError, not_supported
 from planner.base.identifiers import split_identifier
 from planner.base.quoting import quote_ident
@@ -39,6 +40,7 @@ from planner.facts import (
 )  # fmt: skip
 from planner.functions.registry import REGISTRY
 from planner.functions.session import NameScope
+from planner.parse import parse, parse_expression
 from planner.textsearch.names import (
     SEARCH_NAMES,
     find_named,
@@ -184,6 +186,51 @@ def _find_type(session: NameScope, text: str) -> int | None:
     return find_type(text, session)
 
 
+def _find_by_grammar(session: NameScope, text: str) -> int | None:
+    """Return the type that a text means, which may be whatever SQL takes for one. Raises SqlError 42601 for what it
+    does not.
+    """
+    try:
+        found = find_type(text, session)
+    except SqlError as error:
+        if error.sqlstate != "42602" or len(text) > _LONGEST_PARSED:
+            raise
+        found = None
+    if found is not None or len(text) > _LONGEST_PARSED or _PLAIN_NAME.fullmatch(text):
+        return found
+    where = quoting("invalid type name ", text, "")
+    if not text.strip(whitespace):
+        raise SqlError("42601", where)
+    try:
+        written = parse_expression(f"NULL::{text}")
+    except SqlError as error:
+        message = error.message
+        if message.endswith((' ")"', '\n)"')):  # behind the text, where the expression ends
+            message = _at_end(text)
+        raise SqlError(error.sqlstate, message, where=where) from error
+    if (
+        not isinstance(written, ast.TypeCast)
+        or not isinstance(written.arg, ast.Constant)
+        or written.type.setof
+    ):
+        raise SqlError("42601", where)
+    name = ".".join(map(quote_ident, written.type.names)) + "[]" * bool(written.type.dims)
+    return find_type(name, session)
+
+
+def _at_end(text: str) -> str:
+    """Return what is wrong with the name of a type that stops too early."""
+    try:
+        parse(f"SELECT NULL::{text}")
+    except SqlError as error:
+        return error.message
+    return "syntax error at end of input"
+
+
+_LONGEST_PARSED: Final = 1 << 12
+_PLAIN_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?(\[\])*", re.ASCII)
+
+
 def find_procs(session: NameScope, text: str) -> list[tuple[int, tuple[int, ...]]]:
     """Return oid and argument types of the functions of a name, along the search path where it has no schema."""
     names = split_identifier(text)
@@ -269,7 +316,7 @@ def _lookup_in_catalog(session: NameScope, oid: int, text: str) -> int | None:
         role = session.catalog.role(_only_name(text))
         return role.oid if role is not None else None
     if oid == REGTYPE:
-        return _find_type(session, text)
+        return _find_by_grammar(session, text)
     if oid == REGPROC:
         procs = find_procs(session, text)
         if len(procs) > 1:

@@ -50,6 +50,7 @@ from planner.bind.define.table.table_parts import (
     bound_foreign_keys,
     check_column_name,
     check_key_columns,
+    column_type,
 )
 from planner.bind.define.table.typed import bind_of, refuse_for_typed
 from planner.bind.define.trigger import TRIGGER_ACTIONS, bind_enable
@@ -66,6 +67,7 @@ from planner.catalog.relation_kinds import (
     RelationKind,
     called,
 )
+from planner.catalog.row_parts import refuse_member
 from planner.facts import TEXT
 from planner.query import Var
 from planner.query.walk import walk
@@ -147,9 +149,11 @@ def bind_alter_table(
         if action.kind != "alter column type":  # of which USING is looked at before
             refuse_for_typed(relation, action.kind)
     actions: list[st.AlterAction] = []
+    fails: SqlError | None = None
     current = relation
     for action in node.actions:
         give_way()
+        runs = False  # what is wrong now is told when the actions before have run
         if _refused(relation, action.kind) or (
             action.kind in OPTION_ACTIONS and _is_partitioned_index(context, relation)
         ):
@@ -161,6 +165,9 @@ def bind_alter_table(
             refuse_for_typed(relation, action.kind)
             if action.kind == "set identity" and _set_with_added(actions, action):
                 continue
+            runs = action.kind != "alter column type" and not isinstance(
+                action.definition, ast.PartitionAction
+            )
             bound, current = _action(context, current, relation, action)
         except SqlError as error:
             retyped = action.kind == "alter column type"
@@ -170,10 +177,15 @@ def bind_alter_table(
             with_text = excludes or twice or isinstance(made, ast.PartitionAction)
             if not with_text and (error.sqlstate == "42704" if retyped else error.sqlstate not in _PLACED):
                 error.span = None  # as PostgreSQL, which binds these without the statement's text
-            raise
+            if not runs or not actions or error.ends_statement:
+                raise
+            fails = error.copy()
+            break
         if bound is not None:
             actions.append(bound)
-    return st.AlterTable(table=relation.oid, actions=_together(actions, relation), only=node.relation.only)
+    return st.AlterTable(
+        table=relation.oid, actions=_together(actions, relation), only=node.relation.only, fails=fails
+    )
 
 
 _PASSES: Final = {
@@ -542,6 +554,7 @@ def _add_column(
         told = st.ColumnSpec(name=node.name, type=SqlType(TEXT))
         return st.AddColumn(column=told, if_not_exists=missing_ok), relation
     parts = TableParts(table=relation.name, foreign_table=relation.kind == "f")
+    refuse_member(context.catalog, relation.row_type, column_type(context, node).oid)
     spec = add_column(context, parts, node)
     if any(key.primary for key in parts.keys):
         if any(index.primary for index in relation.indexes):
@@ -703,9 +716,14 @@ def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
         raise SqlError("42809", f'"{relation.name}" is not {called(node.what)}')
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
-    if node.new != "pg_temp" and context.catalog.schema(node.new) is None:
+    if node.new != "pg_temp" and context.catalog.schema(node.new) is None and not _is_owned(relation):
         raise SqlError("3F000", f'schema "{node.new}" does not exist')
     return st.AlterTable(table=relation.oid, actions=(st.SetSchema(schema=node.new),))
+
+
+def _is_owned(relation: RelationDef) -> bool:
+    """Tell whether a relation is a sequence of a column, which moves with its table: told before all else."""
+    return relation.sequence is not None and bool(relation.sequence.owner_table)
 
 
 def bind_alter_owner(context: BindContext, node: ast.AlterOwner) -> st.Statement:

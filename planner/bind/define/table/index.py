@@ -62,6 +62,8 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
         raise SqlError("54011", f"cannot use more than {MAX_INDEX_COLUMNS} columns in an index")
     if method != "btree":
         _check_plain(node, method)
+    if where is not None and not _always_same(context, where):
+        raise SqlError("42P17", "functions in index predicate must be marked IMMUTABLE")
     keys = [
         _index_key(context, table, element, expr, method)
         for element, expr in zip(node.elements, exprs, strict=True)
@@ -70,8 +72,6 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
         if element.expr is not None:
             raise SqlError("0A000", "expressions are not supported in included columns")
     include = tuple(_plain_column(table, element).attnum for element in node.include)
-    if where is not None and not _always_same(context, where):
-        raise SqlError("42P17", "functions in index predicate must be marked IMMUTABLE")
     names = key_names([key.name for key in keys] + [table.column(a).name for a in include])
     definition = IndexDef(
         oid=0,

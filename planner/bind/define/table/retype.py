@@ -15,12 +15,14 @@ from planner.base.errors import SqlError, not_supported
 from planner.base.quoting import quote_identifier
 from planner.bind.context import BindContext
 from planner.bind.define.table.generated import generated_from, stored_generation
+from planner.bind.define.table.sequence import BOUNDS, NO_IDENTITY_TYPE
 from planner.bind.define.table.table_parts import column_type, declared_collation
 from planner.bind.expression.expr import bind_kept
 from planner.bind.scope import SYSTEM_COLUMNS
 from planner.bind.stored import stored_default, table_scope
 from planner.bind.stored.runnable import must_be_called, runnable, runnable_now
 from planner.catalog import ColumnDef, RelationDef
+from planner.catalog.row_parts import refuse_member
 from planner.conversion.casts import CastContext, try_coerce
 from planner.facts import BPCHAR, NUMERIC, VARBIT, VARCHAR
 from planner.indexing.opclass import check_retyped
@@ -49,6 +51,8 @@ def alter_type(
     if domain_named(type_) and relation.source_oid:
         raise not_supported("a column of a domain in the table of a source", span=node.span)
     _check_generated(context, relation, column, node)
+    if column.identity and type_.oid not in BOUNDS:
+        raise SqlError("22023", NO_IDENTITY_TYPE)
     if column.generated:
         _using(context, relation, column, type_, None)
         using: Expr = runnable(
@@ -145,6 +149,7 @@ def _using(
         )
         hint = "You might need to add an explicit cast."
     coerced = try_coerce(expr, type_, CastContext.ASSIGNMENT, context.env)
+    refuse_member(context.catalog, relation.row_type, type_.oid)
     if coerced is None:
         raise SqlError("42804", message, hint=hint)
     return without_domains(runnable_now(coerced, context))

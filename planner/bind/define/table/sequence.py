@@ -25,6 +25,7 @@ from planner.conversion.type_names import resolve_type
 from planner.facts import INT2, INT4, INT8
 from planner.types.facts import format_type
 
+NO_IDENTITY_TYPE: Final = "identity column type must be smallint, integer, or bigint"
 BOUNDS: Mapping[int, tuple[int, int]] = {
     INT2: (-(2**15), 2**15 - 1),
     INT4: (-(2**31), 2**31 - 1),
@@ -42,16 +43,17 @@ def bind_create_sequence(context: BindContext, node: ast.CreateSequence) -> st.C
         persistence_of,
     )  # which makes serial columns' sequences
 
-    schema = creation_schema(context, node.relation)
     options = options_by_name(node.options)
     if "restart" in options or "sequence_name" in options:
         word = "RESTART" if "restart" in options else "SEQUENCE NAME"
         raise SqlError("42601", f"invalid sequence option {word}", span=_span(options, word))
+    definition = new_definition(options, None)
+    schema = creation_schema(context, node.relation)
     return st.CreateSequence(
         schema=schema,
         name=node.relation.name,
         if_not_exists=node.if_not_exists,
-        definition=new_definition(options, None),
+        definition=definition,
         owned_by=_owned_by(context, options),
         persistence=persistence_of(node.relation, schema),
     )
@@ -68,7 +70,8 @@ def bind_alter_sequence(context: BindContext, node: ast.AlterSequence) -> st.Alt
     options = options_by_name(node.options)
     if "sequence_name" in options:
         raise SqlError("42601", "invalid sequence option SEQUENCE NAME", span=options["sequence_name"].span)
-    owned_by = _owned_by(context, options)
+    definition, restarts = changed_definition(options, relation.sequence)
+    owned_by = _owned_by(context, options, relation)
     if owned_by is not None and relation.sequence.internal:
         owner = context.catalog.relation_by_oid(relation.sequence.owner_table)
         raise SqlError(
@@ -76,7 +79,6 @@ def bind_alter_sequence(context: BindContext, node: ast.AlterSequence) -> st.Alt
             "cannot change ownership of identity sequence",
             detail=f'Sequence "{relation.name}" is linked to table "{owner.name if owner else ""}".',
         )
-    definition, restarts = changed_definition(options, relation.sequence)
     return st.AlterSequence(
         sequence=relation.oid, definition=definition, restarts=restarts, owned_by=owned_by
     )
@@ -93,7 +95,7 @@ def serial_sequence(type_oid: int) -> st.ColumnSequence:
 def identity_sequence(options: Sequence[ast.Option], type_oid: int) -> st.ColumnSequence:
     """Return the sequence of an identity column. Raises SqlError 22023, 42601."""
     if type_oid not in BOUNDS:
-        raise SqlError("22023", "identity column type must be smallint, integer, or bigint")
+        raise SqlError("22023", NO_IDENTITY_TYPE)
     by_name = options_by_name(options, OF_IDENTITY)
     for word in ("as", "owned_by", "restart"):
         if word in by_name:
@@ -208,7 +210,7 @@ def changed_definition(options: Mapping[str, ast.Option], old: SequenceDef) -> t
 def retyped_definition(old: SequenceDef, type_oid: int) -> SequenceDef:
     """Return the sequence of an identity column whose type changes. Raises SqlError 22023."""
     if type_oid not in BOUNDS:
-        raise SqlError("22023", "identity column type must be smallint, integer, or bigint")
+        raise SqlError("22023", NO_IDENTITY_TYPE)
     return _checked({}, _of_type(old, type_oid), old)
 
 
@@ -292,8 +294,10 @@ def check_position(definition: SequenceDef, value: int) -> None:
 # --- OWNED BY ---------------------------------------------------------------------------------------
 
 
-def _owned_by(context: BindContext, options: Mapping[str, ast.Option]) -> tuple[int, int] | None:
-    """Return (table, attnum), (0, 0) for NONE, None where nothing is said."""
+def _owned_by(
+    context: BindContext, options: Mapping[str, ast.Option], sequence: RelationDef | None = None
+) -> tuple[int, int] | None:
+    """Return (table, attnum), (0, 0) for NONE, None where nothing is said. ``sequence``: the one that is there."""
     option = options.get("owned_by")
     if option is None:
         return None
@@ -310,10 +314,10 @@ def _owned_by(context: BindContext, options: Mapping[str, ast.Option]) -> tuple[
         )
     schema = names[-3] if len(names) > 2 else ""
     table = context.relation(schema, names[-2])
-    return table.oid, _owning_column(table, names[-1])
+    return table.oid, _owning_column(table, names[-1], sequence)
 
 
-def _owning_column(table: RelationDef, name: str) -> int:
+def _owning_column(table: RelationDef, name: str, sequence: RelationDef | None) -> int:
     if table.kind not in SEQUENCE_OWNERS or table.virtual:
         plural = RELATION_KINDS[table.kind].plural
         detail = None if table.virtual else f"This operation is not supported for {plural}."
@@ -321,4 +325,9 @@ def _owning_column(table: RelationDef, name: str) -> int:
     for column in table.live:
         if column.name == name:
             return column.attnum
+    # told before the column's name; where there is such a column, by whoever runs the statement
+    if sequence is not None and sequence.owner != table.owner:
+        raise SqlError("55000", "sequence must have same owner as table it is linked to")
+    if sequence is not None and sequence.schema != table.schema:
+        raise SqlError("55000", "sequence must be in same schema as table it is linked to")
     raise SqlError("42703", f'column "{name}" of relation "{table.name}" does not exist')

@@ -253,7 +253,6 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
             add_constraint(context, parts, element)
     if parts.second_primary is not None:
         raise parts.second_primary
-    check_columns(parts.columns)
     for key in parts.keys:
         if key.primary:
             parts.not_null(key.columns)
@@ -263,6 +262,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
             raise SqlError("0A000", "CREATE TABLE does not support USING INDEX")
         if not key.operators:  # else copied from a table where they have been looked at
             check_key_columns(key, relation.columns, _constraint_span(constraints, key))
+    check_columns(parts.columns)
     if taken:  # told to who may create there, before defaults and checks are looked at
         plain = tuple(st.ColumnSpec(name=c.name, type=c.type) for c in parts.columns)
         return st.CreateTable(

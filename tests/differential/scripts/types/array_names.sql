@@ -54,3 +54,8 @@ drop type _alone cascade;
 drop schema s2 cascade;
 create view _rows as select 1 as a;
 select deptype, pg_describe_object(classid, objid, objsubid), pg_describe_object(refclassid, refobjid, refobjsubid) from pg_depend where pg_describe_object(classid, objid, objsubid) ~ '_rows' or pg_describe_object(refclassid, refobjid, refobjsubid) ~ '_rows' order by 1, 2, 3;
+create type room as enum ('a'); create type _room as (q int, r text); select row(1, 'x')::_room; select attname from pg_attribute where attrelid = '_room'::regclass;
+create type hall as (a int); create domain _hall as int; select pg_typeof(1::_hall), typname, typbasetype::regtype from pg_type where typname = '_hall'; create domain __hall as date default '2020-01-01'; select typbasetype::regtype, typdefault from pg_type where typname = '__hall';
+create type cell as range (subtype = int); create type _cell as range (subtype = date); select '[2020-01-01,2020-01-02)'::_cell; create type cell_multirange as (a int); create type _cell_multirange as (a int, b int); select row(1, 2)::_cell_multirange;
+create type oid_of as (a int); create type oid_of as (b int); create domain oid_of as int; create table oid_of (a int); create type oid_of as enum ('x'); create type oid_of as range (subtype = nope);
+drop type room, _room, hall, cell cascade; drop domain _hall, __hall; drop type _cell cascade; drop type _cell_multirange, cell_multirange, oid_of;

@@ -1,0 +1,23 @@
+-- how bounds are printed: numbers bare where that reads as one of the type, values of domains never
+create schema bt; set search_path = bt;
+create domain di as int; create domain dn as numeric; create domain dt as text; create domain db as bool; create domain di8 as int8;
+create table a1(a di) partition by range(a); create table a1p partition of a1 for values from (1) to (5);
+create table a2(a dn) partition by range(a); create table a2p partition of a2 for values from (1) to (5.5);
+create table a3(a numeric) partition by list(a); create table a3p partition of a3 for values in (1, 5.5, -3, -2.5, 1e30, 'NaN', 'Infinity', 0.5, .5e-10);
+create table a4(a db) partition by list(a); create table a4p partition of a4 for values in (true, null);
+create table a6(a float8) partition by list(a); create table a6p partition of a6 for values in (1, -4.5, 'NaN');
+create table a7(a int2) partition by list(a); create table a7p partition of a7 for values in (1, -4);
+create table a8(a oid) partition by list(a); create table a8p partition of a8 for values in (1);
+create table a9(a bit(3)) partition by list(a); create table a9p partition of a9 for values in ('101');
+create table b1(a int, b int) partition by list((a + 1.5)); create table b1p partition of b1 for values in (1, 4.5);
+create table b2(a int) partition by range(a); create table b2p partition of b2 for values from (-5) to (5);
+create table b3(a di8) partition by range(a); create table b3p partition of b3 for values from (-5) to (5);
+create table b4(a bool) partition by list(a); create table b4p partition of b4 for values in (true);
+create table b5(a timestamptz) partition by range(a); create table b5p partition of b5 for values from ('2020-01-01') to (maxvalue);
+create table b6(a interval) partition by range(a); create table b6p partition of b6 for values from ('1 day') to (maxvalue);
+create table b7(a money) partition by range(a); create table b7p partition of b7 for values from (1) to (maxvalue);
+create table b8(a "char") partition by list(a); create table b8p partition of b8 for values in ('x');
+create table b9(a int[]) partition by list(a); create table b9p partition of b9 for values in ('{1,2}', null);
+select relname, pg_get_expr(relpartbound, oid) from pg_class where relispartition and relnamespace = 'bt'::regnamespace order by 1;
+select relname, pg_get_partition_constraintdef(oid) from pg_class where relispartition and relnamespace = 'bt'::regnamespace and relname !~ '^(a[1245]|a9|b3)' order by 1;
+drop schema bt cascade;

@@ -1,0 +1,8 @@
+-- input of regtype: what SQL takes for a type
+select 'a:1 b:2'::regtype; select '''a'':1 ''b'':2'::regtype; select '''a'''::regtype; select 'a b c'::regtype; select '1'::regtype; select '"a'::regtype; select 'a"b"'::regtype; select '(a)'::regtype; select ''::regtype; select ' '::regtype;select 'int;'::regtype; select 'int4 int4'::regtype; select 'a.b.c.d'::regtype; select '''a''::text'::regtype; select 'int[3'::regtype; select 'numeric(3,2'::regtype; select 'setof int'::regtype; select 'int /* x */'::regtype; select 'int -- x'::regtype; select '$1'::regtype; select 'a:1'::regtype; select 'a:'::regtype; select ':a'::regtype;select '''a'' b'::regtype; select 'x''y'::regtype; select 'E''y'''::regtype; select '@'::regtype;
+select to_regtype('int /* x */'), to_regtype('nope'), to_regtype('int[]');
+create function i1(int) returns int language internal as 'int4abs'; create function i2(int) returns int language internal cost 100 as 'int4abs'; create function i3(int) returns int language internal cost 7 as 'int4abs'; 
+create aggregate ag(int) (sfunc=int4pl, stype=int); create procedure pp() language sql as ''; create function s1() returns setof int language sql as 'select 1'; create function s2() returns setof int language internal as 'nope';
+create type rr as range(subtype=int);
+select proname, procost, prorows, provolatile, proparallel, proisstrict, proleakproof from pg_proc where proname in ('i1','i2','i3','ag','pp','s1','rr','rr_multirange','multirange') and pronamespace='public'::regnamespace order by 1, pronargs;
+alter function i1 cost 100; create or replace function i1(int) returns int language internal as 'int4abs'; select proname, procost from pg_proc where proname='i1';
