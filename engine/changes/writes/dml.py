@@ -54,7 +54,8 @@ from planner.evaluate import Env, RowFunction, compile_expr, compile_predicate, 
 from planner.evaluate.short import is_short
 from planner.query import XMIN, Insert, OnConflict, QueryExpr, SubLink, Values, Var
 from planner.query.walk import walk
-from txn.base.types import IndexId, Row, RowId, ShardId
+from txn.api import Transaction
+from txn.base.types import IndexId, Row, RowId, ShardId, StoredRow
 from txn.base.writers import NUMBER_MASK
 
 if TYPE_CHECKING:
@@ -471,6 +472,11 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
     return outcome("INSERT", len(done), insert.returning, returned)
 
 
+def version_of(txn: Transaction, shard: ShardId, row: StoredRow, env: Env) -> int:
+    """Return the xmin of a row that a transaction has found."""
+    return txn.writer_of(shard, row.begin) & NUMBER_MASK if row.begin else own_number(env)
+
+
 async def insert_on_conflict(
     session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env, before: RowIds | None = None
 ) -> list[tuple[Operation, RowId, Row | None, Row]]:
@@ -528,16 +534,12 @@ async def insert_on_conflict(
                 hint="Ensure that no rows proposed for insertion within the same command have "
                 "duplicate constrained values.",
             )
+        version = partial(version_of, txn, shape.shard, existing, env)
         both: Row = (*existing.values, shape.oid, tid_of(existing.row_id), *row)
         if conflict.tells_xmin:
-            xmin = (
-                txn.writer_of(shape.shard, existing.begin) & NUMBER_MASK
-                if existing.begin
-                else own_number(env)
-            )
-            both = (*both, xmin)
+            both = (*both, version())
         if insert.checks:  # before WHERE looks at a row that may not be seen
-            await insert.checks.check("conflict", [existing.values], env)
+            await insert.checks.check("conflict", [existing.values], env, version)
         if conflict.where is not None and not await value_of(conflict.where, both, env):
             continue
         cells = list(existing.values)
