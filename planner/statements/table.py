@@ -63,7 +63,8 @@ class KeySpec:
 
     ``operators``: of EXCLUDE, by oid; empty for keys. ``method`` and ``where_sql`` are its index's;
     ``expressions``: canonical texts, "" for columns, empty where all are; ``columns`` has what an expression
-    is called. ``options``: as IndexDef's.
+    is called. ``options``: as IndexDef's. ``index_names``: what an index that is copied calls its columns, where that
+    is not what they are called.
     """
 
     name: str | None
@@ -79,6 +80,7 @@ class KeySpec:
     where_sql: str = ""
     expressions: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    index_names: tuple[str, ...] = ()
     span: Span | None = field(default=None, compare=False)
 
     @property
@@ -221,7 +223,8 @@ class CreateIndex:
     """CREATE [UNIQUE] INDEX.
 
     ``hidden``: the columns that an expression or partial index adds to its table, behind those there are; the
-    rest of it as in IndexDef. ``names``: of the keys, for a name to choose.
+    rest of it as in IndexDef. ``names``: of the keys, for a name to choose; ``keeps_names``: they are not what the
+    columns are called.
     """
 
     table: int
@@ -237,6 +240,7 @@ class CreateIndex:
     concurrently: bool = False
     only: bool = False  # of a partitioned table: not of its partitions
     names: tuple[str, ...] = ()
+    keeps_names: bool = False
     hidden: tuple[ColumnDef, ...] = ()
     written: tuple[int, ...] = ()
     expressions: tuple[str, ...] = ()

@@ -52,9 +52,6 @@ DIFFERENT = {
     "partitions-detach_concurrently": "the CHECK that DETACH … CONCURRENTLY leaves has its list as ARRAY, one over several columns is not left",
     "privileges-roles_by_others": "DROP OWNED takes what the role has granted on columns, too, which keeps it from being dropped there",
     "search-configurations": "comments of extensions are in words of the project's own",
-    "statements-gin_indexes": "LIKE INCLUDING INDEXES names an index by its columns' present names",
-    "statements-gist_indexes": "LIKE INCLUDING INDEXES names an index by its columns' present names",
-    "statements-gist_shapes": "LIKE INCLUDING INDEXES names an index by its columns' present names",
     "statements-names_by_oid": "a type that is gone is shown by its oid",
     "statements-kept_queries": "a view's list of columns keeps no names of before ALTER TABLE … RENAME",
 }

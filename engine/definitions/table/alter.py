@@ -18,6 +18,7 @@ from engine.changes.constraints.exclusion import check_whole
 from engine.changes.constraints.setwise import check_table
 from engine.definitions import constraints as define
 from engine.definitions import functions
+from engine.definitions.dropping.dependency_walk import Address, lines, told
 from engine.definitions.dropping.dependents import still_needed
 from engine.definitions.dropping.drop import drop_relations, table_of
 from engine.definitions.dropping.notices import notice_cascade
@@ -492,9 +493,11 @@ async def _drop_views_on(
     names = [described(session, view) for view in views]
     names += [functions.words_of(session, function.oid) for function in called]
     what = f"constraint {constraint.name} on {described(session, relation)}"
+    hanging = openly(told, session, [Address(PG_CLASS_OID, view.oid) for view in views]) if views else []
+    hanging = [one for one in hanging if one.what not in names]
     if names and not cascade:
-        raise still_needed(what, (f"{name} depends on {what}" for name in names))
-    notice_cascade(session, names)
+        raise still_needed(what, [*(f"{name} depends on {what}" for name in names), *lines(hanging)])
+    notice_cascade(session, [*names, *(one.what for one in hanging)])
     await drop_relations(session, views, cascade=True, quiet=True)
     left = [one for one in called if session.catalog.function_by_oid(one.oid) is not None]
     await functions.drop_functions(session, left, cascade=True, quiet=True)
@@ -519,8 +522,7 @@ def _relying_functions(
 async def _set_schema(session: Session, relation: RelationDef, name: str) -> None:
     """SET SCHEMA: the relation with its indexes moves; views that read it name it anew."""
     schema = session.catalog.schema(name)
-    if schema is None or schema.name != relation.schema:
-        _refuse_if_owned(session, relation, "cannot move an owned sequence into another schema")
+    _refuse_if_owned(session, relation, "cannot move an owned sequence into another schema")
     if schema is None and name != "pg_temp":
         raise SqlError("3F000", f'schema "{name}" does not exist')
     refuse_temporary_move(name, relation.schema)

@@ -307,6 +307,11 @@ async def drop_column(
         broken = [v for v in broken if session.catalog.relation_by_oid(v.oid) is not None]
         await drop_relations(session, broken, cascade=True, quiet=True)
         await define.drop_foreign_keys(session, [key for key in keys if key[0].oid != relation.oid])
+        if (
+            table_of(session, relation.oid).columns != relation.columns
+        ):  # what hangs on it was of this table, too
+            await drop_column(session, table_of(session, relation.oid), action, quiet=True)
+            return
         dropped = {c.oid for _child, c in keys}
         constraints = tuple(c for c in constraints if c.oid not in dropped)
         changed = replace(changed, constraints=constraints)

@@ -45,7 +45,7 @@ def unused_name(
 def unused_key_name(session: Session, relation: RelationDef, key: KeySpec) -> str:
     """Return the name that a constraint without one gets: ``table_pkey``, ``table_col_key``."""
     label = "excl" if key.operators else "pkey" if key.primary else "key"
-    columns = [] if key.primary else [*key.columns, *key.include]
+    columns = [] if key.primary else [*(key.index_names or (*key.columns, *key.include))]
     taken = [relation.name, *(i.name for i in relation.every_index), *(c.name for c in relation.constraints)]
     return unused_name(session, relation.schema, relation.name, columns, label, taken)
 
@@ -97,9 +97,10 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
         constraint_oid=oid,
         deferrable=key.deferrable,
         options=key.options,
+        key_names=key.index_names,
     )
     if key.expressions:
-        names = key_names([*key.columns, *key.include])
+        names = key.index_names or key_names([*key.columns, *key.include])
         index = replace(index, written=attnums, expressions=texts, key_names=names)
         exprs, _where = index_keys(index, relation, session.catalog)
         index, hidden = computed_index(index, relation, exprs, None, session.catalog)

@@ -275,12 +275,9 @@ def _with_index(
     if child.partition_key is not None and index.unique:
         mapped = tuple(attnums.get(a, 0) for a in index.attnums)
         check_key(replace(child, indexes=(replace(index, attnums=mapped),)), child.partition_key)
-    called = index.key_names[: len(index.key_columns)]  # those of INCLUDE come behind them
-    names = [
-        child.column(attnums[a]).name if a else name
-        for a, name in zip(index.key_columns, called or ("",) * len(index.key_columns), strict=True)
+    names = list(index.key_names) or [
+        child.column(attnums[a]).name for a in (*index.key_columns, *index.include)
     ]
-    names += [child.column(attnums[a]).name for a in index.include]
     label = "pkey" if index.primary else "key" if constraint is not None else "idx"
     others = [child.name, *(i.name for i in child.every_index), *(c.name for c in child.constraints)]
     called = () if index.primary else key_names(names)  # each by itself, as the parent's

@@ -7,6 +7,7 @@ against the catalog of before the change and printed against the one after it: `
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from engine.base.eager import settle
 from engine.catalog.state import CatalogSnapshot
@@ -29,11 +30,11 @@ from planner.bind import bind_check, deparse_check
 from planner.bind.define.policy import rebound_policies
 from planner.bind.define.statistics import rebound_statistics
 from planner.bind.define.table.generated import stored_generation
-from planner.bind.define.table.index import rebound_indexes
+from planner.bind.define.table.index import key_names, rebound_indexes
 from planner.bind.define.table.partition import with_key_named
 from planner.bind.define.trigger import rebound_triggers
 from planner.bind.stored.renaming import renamed
-from planner.catalog import RelationDef, with_index_changed
+from planner.catalog import IndexDef, RelationDef, with_index_changed
 from planner.catalog.relation_kinds import ROW_TYPED
 from planner.partitions.bounds import descendants
 from planner.query import Expr
@@ -113,7 +114,7 @@ async def _rename_column(session: Session, relation: RelationDef, old: str, new:
         replace(c, name=new) if c.name == old and c in relation.live else c for c in relation.columns
     )
     await lock_stored(session, relation)
-    changed = replace(relation, columns=columns, version=version)
+    changed = replace(_with_index_columns_named(relation, old), columns=columns, version=version)
     trial = catalog.with_changes([changed], [], version)
     changed = _rename_in_checks(session, relation, changed, trial)
     changed = with_key_named(relation, changed, catalog)
@@ -121,6 +122,23 @@ async def _rename_column(session: Session, relation: RelationDef, old: str, new:
     await renew_holders(session, changed)
     await rebase_queries(session, {relation.oid}, catalog)
     await rename_fields(session, catalog, old, renamed_table=relation.oid)
+
+
+def _with_index_columns_named(table: RelationDef, column: str) -> RelationDef:
+    """Return a table whose indexes keep what their columns are called now, as in PostgreSQL, where they have a
+    column that gets another name.
+    """
+    attnum = next(c.attnum for c in table.live if c.name == column)
+    for index in table.every_index:
+        attnums = index.key_columns + index.include
+        if attnum in attnums and not index.key_names:
+            names = key_names([table.column(a).name for a in attnums])
+            table = with_index_changed(table, index.oid, partial(_named, names))
+    return table
+
+
+def _named(names: tuple[str, ...], index: IndexDef) -> IndexDef:
+    return replace(index, key_names=names)
 
 
 async def lock_stored(session: Session, relation: RelationDef) -> None:

@@ -136,9 +136,9 @@ def _check(context: BindContext, node: ast.Constraint, base: SqlType) -> st.Doma
     _check_kind(node)
     if node.expr is None:
         raise AssertionError("a CHECK has no expression")
-    return st.DomainCheck(
-        name=node.name or None, sql=deparse_expr(with_oids(context, bound_check(context, node.expr, base)))
-    )
+    check = bound_check(context, node.expr, base)
+    check_runnable(check, context.catalog)  # it has to be, later
+    return st.DomainCheck(name=node.name or None, sql=deparse_expr(with_oids(context, check)))
 
 
 # --- ALTER ----------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from planner.bind.context import BindContext
 from planner.bind.expression.expr import bind_kept
 from planner.bind.scope import Scope
 from planner.bind.stored import stored_context, without_spans
-from planner.bind.stored.runnable import check_runnable, runnable
+from planner.bind.stored.runnable import runnable
 from planner.catalog import Catalog, TypeDef
 from planner.conversion.casts import coerce_to_boolean
 from planner.conversion.domain_checks import chain
@@ -44,9 +44,7 @@ def bound_check(context: BindContext, node: ast.Expression, base: SqlType) -> Ex
     made = RelationRange(alias="", columns=columns, oid=0, schema="", name="")
     index = scope.add_range(made, [(0, 0)])
     scope.add_namespace([scope.item(index)])
-    check = coerce_to_boolean(bind_kept(scope, node, "CHECK"), "CHECK", context.env)
-    check_runnable(check, context.catalog)  # it has to be, later
-    return check
+    return coerce_to_boolean(bind_kept(scope, node, "CHECK"), "CHECK", context.env)
 
 
 def stored_check(

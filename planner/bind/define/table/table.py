@@ -150,6 +150,7 @@ def _like_indexes(parts: TableParts, relation: RelationDef, span: Span | None) -
                     (c.check_sql for c in relation.constraints if c.oid == index.constraint_oid), ""
                 ),
                 options=index.options,
+                index_names=index.key_names,
             )
         )
 
@@ -175,13 +176,10 @@ def _indexes(context: BindContext, parts: TableParts, table: RelationDef) -> tup
         else:
             definition = replace(definition, attnums=tuple(attnum_of[a] for a in index.attnums))
         attnums = index.key_columns + index.include
-        written_names = index.key_names or ("",) * len(
-            attnums
-        )  # of expressions; columns may have been renamed since
-        names = key_names(
-            [source.column(a).name if a else name for a, name in zip(attnums, written_names, strict=True)]
-        )
-        found.append(create_index(0, definition, names, hidden))
+        # an index keeps what its columns were called when it was made
+        names = index.key_names or key_names([source.column(a).name for a in attnums])
+        made = create_index(0, definition, names, hidden)
+        found.append(replace(made, keeps_names=bool(index.key_names)))
     return tuple(found)
 
 
