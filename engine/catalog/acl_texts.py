@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.catalog.storage.stored import SUPERUSER_OID, predefined_roles
-from planner.catalog.acl import AclItem, item_text, quoted_role
+from planner.catalog.acl import item_text, quoted_role
+from planner.catalog.acl_items import AclItem
 
 if TYPE_CHECKING:
     from engine.catalog.reading import Reading

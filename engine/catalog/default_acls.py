@@ -23,7 +23,8 @@ from engine.catalog.storage.stored import (
     key_of,
 )
 from planner.catalog import AclDef, FunctionDef, RelationDef, SchemaDef, TypeDef
-from planner.catalog.acl import AclItem, default_acl, grant, ordered
+from planner.catalog.acl import default_acl, grant, ordered
+from planner.catalog.acl_items import AclItem
 
 PG_DEFAULT_ACL_OID: Final = 826
 LETTERS: Final = {"relation": "r", "sequence": "S", "function": "f", "type": "T", "schema": "n"}

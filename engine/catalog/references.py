@@ -43,7 +43,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
-from planner.catalog.acl import AclItem, Membership
+from planner.catalog.acl_items import AclItem, Membership
 from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef

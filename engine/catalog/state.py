@@ -86,7 +86,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
-from planner.catalog.acl import AclItem
+from planner.catalog.acl_items import AclItem
 from planner.catalog.extensions import PLPGSQL
 from planner.catalog.information_domains import information_domain_oids, information_domains
 from planner.catalog.opclasses import OperatorClassDef, OperatorFamilyDef

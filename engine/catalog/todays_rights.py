@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.catalog.storage.stored import Stored, StoredKey
     from planner.catalog import DatabaseDef, FunctionDef, RoleDef, SchemaDef, TypeDef
-    from planner.catalog.acl import AclItem
+    from planner.catalog.acl_items import AclItem
 
 Last: TypeAlias = "Callable[[StoredKey], Stored | None]"
 _Owned = TypeVar("_Owned", "RelationDef", "SchemaDef", "TypeDef", "FunctionDef", WrapperDef, ServerDef)

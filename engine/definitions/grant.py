@@ -36,7 +36,6 @@ from planner.catalog.acl import (
     ALL,
     READ_ALL_DATA,
     WRITE_ALL_DATA,
-    AclItem,
     best_grantor,
     default_acl,
     grant,
@@ -44,6 +43,7 @@ from planner.catalog.acl import (
     nearest,
     revoke,
 )
+from planner.catalog.acl_items import AclItem
 from planner.catalog.foreign import FOREIGN_WORDS, ServerDef, WrapperDef
 from planner.catalog.parameters import PG_PARAMETER_ACL
 from planner.catalog.rights import (

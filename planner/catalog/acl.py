@@ -5,19 +5,18 @@
 
 What a role may do comes from items for it, for everybody (grantee 0), and for roles whose rights it inherits
 as their member. An object without a list has its kind's default one. All of it is values and pure functions;
-where lists are kept is the catalog's business (``planner.catalog.AclDef``).
+where lists are kept is the catalog's business (``planner.catalog.AclDef``), what an item and a membership are
+is in ``planner.catalog.acl_items``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from planner.base.errors import SqlError
-
-if TYPE_CHECKING:
-    from planner.catalog import RoleDef
+from planner.catalog.acl_items import AclItem
+from planner.catalog.objects import RoleDef
 
 LETTERS = "arwdDxtXUCTcsA"  # in the order in which lists print them
 WORDS: Mapping[str, str] = {
@@ -37,27 +36,7 @@ READ_ALL_STATS = 3375  # pg_read_all_stats
 READ_SERVER_FILES, WRITE_SERVER_FILES = 4569, 4570
 DATABASE_OWNER = 6171  # pg_database_owner
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AclItem:
-    """What ``grantor`` lets ``grantee`` (0: everybody) do; ``grantable``: those letters that it may grant on."""
-
-    grantee: int
-    grantor: int
-    letters: str
-    grantable: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Membership:
-    """A role is a member of ``role``; ``admin``: and may make others so."""
-
-    role: int
-    grantor: int
-    admin: bool = False
-
-
-RoleOf = Callable[[int], "RoleDef | None"]
+RoleOf = Callable[[int], RoleDef | None]
 
 
 def ordered(letters: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planner.catalog.acl import AclItem, Membership
+from planner.catalog.acl_items import AclItem, Membership
 from planner.catalog.relations import DEFAULT_TIMELINE
 
 

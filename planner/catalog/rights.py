@@ -19,12 +19,12 @@ from planner.catalog.acl import (
     READ_SERVER_FILES,
     WRITE_ALL_DATA,
     WRITE_SERVER_FILES,
-    AclItem,
     default_acl,
     grantable,
     held,
     inherited,
 )
+from planner.catalog.acl_items import AclItem
 from planner.catalog.foreign import ServerDef, WrapperDef
 from planner.catalog.parameters import PG_PARAMETER_ACL, parameter_oid
 from planner.catalog.relation_kinds import SYSTEM_COLUMNED

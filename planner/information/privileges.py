@@ -24,7 +24,8 @@ from planner.base.errors import SqlError
 from planner.bind.query.select import bind_view
 from planner.bind.stored import stored_context
 from planner.catalog import RelationDef, RoleDef
-from planner.catalog.acl import DATABASE_OWNER, WORDS, AclItem, inherited, item_text, may_admit, memberships
+from planner.catalog.acl import DATABASE_OWNER, WORDS, inherited, item_text, may_admit, memberships
+from planner.catalog.acl_items import AclItem
 from planner.catalog.foreign import FOREIGN_WORDS, ServerDef, WrapperDef
 from planner.catalog.relation_kinds import RELATION_KINDS
 from planner.catalog.rights import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planner.catalog import RoleDef
-from planner.catalog.acl import AclItem, Membership, best_grantor, nearest
+from planner.catalog.acl import best_grantor, nearest
+from planner.catalog.acl_items import AclItem, Membership
 
 
 def _role(oid: int, *of: int, inherit: bool = True) -> RoleDef:

@@ -29,7 +29,8 @@ from engine.catalog.storage.stored import (
     row_type_oid,
 )
 from planner.catalog import ConfigurationDef
-from planner.catalog.acl import EVERYBODY, AclItem
+from planner.catalog.acl import EVERYBODY
+from planner.catalog.acl_items import AclItem
 from planner.catalog.parameters import PG_PARAMETER_ACL
 from planner.catalog.policy import EVERYBODY as ALL_ROLES
 

@@ -11,7 +11,8 @@ from engine.catalog.storage.stored import (
     Stored,
 )
 from planner.catalog import AclDef, DatabaseDef, RoleDef, SchemaDef
-from planner.catalog.acl import DATABASE_OWNER, EVERYBODY, AclItem
+from planner.catalog.acl import DATABASE_OWNER, EVERYBODY
+from planner.catalog.acl_items import AclItem
 from planner.facts import PUBLIC_OID
 
 

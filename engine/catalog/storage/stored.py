@@ -35,8 +35,8 @@ from planner.catalog.acl import (
     READ_SERVER_FILES,
     WRITE_ALL_DATA,
     WRITE_SERVER_FILES,
-    Membership,
 )
+from planner.catalog.acl_items import Membership
 from planner.catalog.collations import CollationDef
 from planner.catalog.conversions import ConversionDef
 from planner.catalog.foreign import MappingDef, ServerDef, WrapperDef

@@ -16,7 +16,8 @@ from pgwire.give_way import between, spaced
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.catalog import RoleDef
-from planner.catalog.acl import DATABASE_OWNER, Membership, memberships
+from planner.catalog.acl import DATABASE_OWNER, memberships
+from planner.catalog.acl_items import Membership
 
 if TYPE_CHECKING:
     from engine.session.session import Session

@@ -71,7 +71,7 @@ from pgwire.give_way import paced, paced_iter
 from pgwire.release import release_all
 from planner.base.quoting import printed
 from planner.catalog import RelationDef
-from planner.catalog.acl import AclItem
+from planner.catalog.acl_items import AclItem
 from planner.facts import BOOL, CHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, XID
 from planner.types.facts import FIRST_USER_OID
 from txn.base.slices import over

@@ -27,7 +27,8 @@ from engine.session.large_objects.shards import (
     in_chunks,
 )
 from planner.base.errors import SqlError
-from planner.catalog.acl import AclItem, default_acl, held
+from planner.catalog.acl import default_acl, held
+from planner.catalog.acl_items import AclItem
 from planner.catalog.rights import Rights
 from txn.api import Transaction
 from txn.base.types import KeyRange, RowId, ShardId, StoredRow, Timestamp

@@ -18,7 +18,8 @@ from pgwire.codecs import array
 from pgwire.give_way import give_way, paced_iter
 from pgwire.long.values import run_end
 from planner.base.errors import SqlError
-from planner.catalog.acl import EVERYBODY, LETTERS, AclItem, item_text, ordered, quoted_role
+from planner.catalog.acl import EVERYBODY, LETTERS, item_text, ordered, quoted_role
+from planner.catalog.acl_items import AclItem
 from planner.facts import facts
 from planner.functions.registry import REGISTRY
 from planner.functions.session import NameScope

@@ -23,7 +23,8 @@ from engine.catalog.relations.pg_row_types import row_types
 from engine.catalog.relations.sources import RowDict, relation
 from engine.catalog.storage.stored import PG_CLASS_OID, PG_TYPE_OID, SUPERUSER_OID
 from planner.catalog import ColumnDef
-from planner.catalog.acl import DATABASE_OWNER, EVERYBODY, AclItem, default_acl
+from planner.catalog.acl import DATABASE_OWNER, EVERYBODY, default_acl
+from planner.catalog.acl_items import AclItem
 from planner.catalog.foreign import MappingDef
 from planner.catalog.relation_kinds import STANDARD_TABLES
 from planner.catalog.rights import Rights, database_owner, foreign_acl, foreign_kind, function_acl, type_acl

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.relations.sources import RowDict, by_name, of_each
 from planner.catalog import RelationDef
-from planner.catalog.acl import EVERYBODY, WORDS, AclItem
+from planner.catalog.acl import EVERYBODY, WORDS
+from planner.catalog.acl_items import AclItem
 from planner.catalog.relation_kinds import STANDARD_TABLES
 from planner.catalog.rights import column_acl, relation_acl
 
