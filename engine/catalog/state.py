@@ -94,7 +94,7 @@ from planner.catalog.policy import PolicyDef
 from planner.catalog.relation_kinds import ROW_TYPED
 from planner.catalog.rights import restricted_functions
 from planner.catalog.trigger import TriggerDef
-from planner.conversion.casts import register_typed
+from planner.conversion.polymorphic import register_typed
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID
 from planner.functions.registry import forget_constructor
 from planner.partitions.bounds import is_division

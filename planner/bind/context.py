@@ -18,7 +18,7 @@ from planner.base.errors import Span, SqlError
 from planner.catalog import Catalog, FunctionDef, RelationDef, RoleDef, RowType, SystemCatalog, row_type_named
 from planner.catalog.extensions import WITH_OPERATORS, with_operators
 from planner.catalog.guard import guarded
-from planner.conversion.casts import CoerceEnv, ParamTypes
+from planner.conversion.env import CoerceEnv, ParamTypes
 from planner.conversion.type_names import find_builtin, resolve_type
 from planner.functions.values.names_of import NamesOf
 from planner.query import Expr, OutputColumn

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.conversion.casts import CastContext, can_coerce_all
+from planner.conversion.pathways import CastContext
+from planner.conversion.polymorphic import can_coerce_all
 from planner.facts import UNKNOWN
 from planner.types.domains import base_oid
 from planner.types.facts import STRING, category, is_preferred

@@ -9,7 +9,8 @@
 
 Three contexts, each allowing what the one before does: IMPLICIT (operators, function arguments), ASSIGNMENT
 (INSERT, UPDATE), EXPLICIT (``::``). The order of tests below is PostgreSQL's. Untyped ``$n`` take the type
-the first coercion asks for; ``ParamTypes`` remembers it.
+the first coercion asks for; ``planner.conversion.env.ParamTypes`` remembers it. Which way there is, is in
+``planner.conversion.pathways``, whether there is any in ``planner.conversion.polymorphic``.
 
 Promise: a bound tree never contains a value that its type's input function would refuse, and a literal that
 is refused is reported with its own span.
@@ -17,38 +18,28 @@ is refused is reported with its own span.
 
 from __future__ import annotations
 
-import enum
 import functools
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import replace
 
 from pgwire.codecs import array
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_input
-from pgwire.codecs.settings import CodecSettings
 from planner.base.errors import Span, SqlError
-from planner.catalog import RowType
-from planner.conversion.composite import decomposed, is_composite, is_row_of, note_typed, row_as, typed_row
-from planner.conversion.polymorphic import POLYMORPHIC, consistent
+from planner.conversion.composite import decomposed, is_row_of, row_as, typed_row
+from planner.conversion.env import CoerceEnv
+from planner.conversion.pathways import CastContext, find_pathway
+from planner.conversion.polymorphic import POLYMORPHIC, can_coerce
 from planner.facts import (
     ANY,
-    ANYARRAY,
     ANYCOMPATIBLE,
     ANYCOMPATIBLENONARRAY,
     ANYELEMENT,
-    ANYENUM,
-    ANYMULTIRANGE,
     ANYNONARRAY,
-    ANYRANGE,
     BOOL,
     DATE,
-    INT2VECTOR,
     INT4,
-    INTERNAL,
     INTERVAL,
-    OIDVECTOR,
     RECORD,
     REGCLASS,
     REGCOLLATION,
@@ -79,27 +70,21 @@ from planner.query import (
     FuncExpr,
     Param,
     RelabelType,
-    RowExpr,
     Var,
 )
 from planner.query.location import location
-from planner.textsearch.names import SEARCH_NAMES, read_stored
+from planner.textsearch.names import SEARCH_NAMES
 from planner.types import SqlType
-from planner.types.domains import base_oid, base_type, is_domain, names_domain, plain_type
+from planner.types.domains import base_type, is_domain, names_domain, plain_type
 from planner.types.facts import (
-    STRING,
-    category,
     element_of,
     format_type,
     has_input,
     plain_collation,
-    type_kind,
 )
 
 RECORD_ARRAY = 2287
 ACLITEM = 1033
-# numbered parameters a statement may have: the wire's Bind message counts them in 16 bits
-MAX_PARAMS = 65535
 
 _TAKES_ANYTHING = frozenset((ANY, ANYELEMENT, ANYNONARRAY, ANYCOMPATIBLE, ANYCOMPATIBLENONARRAY))
 _DATETIME = frozenset((DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INTERVAL))
@@ -118,198 +103,6 @@ _BY_CATALOG = frozenset(
     )
 )
 _MOVING_WORDS = ("now", "today", "tomorrow", "yesterday")
-
-
-class CastContext(enum.IntEnum):
-    """How willingly a value is converted; a larger context allows all that a smaller one does."""
-
-    IMPLICIT = 0
-    ASSIGNMENT = 1
-    EXPLICIT = 2
-
-
-_ALLOWED_FROM = {"i": CastContext.IMPLICIT, "a": CastContext.ASSIGNMENT, "e": CastContext.EXPLICIT}
-
-
-class ParamTypes:
-    """The types of ``$1`` .. ``$n`` while one statement is bound.
-
-    Oid 0 (or unknown) is open until a coercion or ``finish`` settles it. With ``variable`` False only the
-    declared ones exist, and any other number is 42P02.
-    """
-
-    __slots__ = ("types", "unsettled", "variable")
-
-    def __init__(self, declared: Sequence[int] = (), *, variable: bool = True) -> None:
-        """Start with the client's declared types (0 = not declared)."""
-        self.types: list[int] = [UNKNOWN if oid == 0 else oid for oid in declared]
-        self.variable = variable
-        self.unsettled: dict[int, Span | None] = {}
-
-    def left_open(self, expr: Expr) -> None:
-        """Note that a place takes a parameter of any type: one that gets its type later in the statement is
-        refused (``finish``).
-        """
-        parts = expr.fields if isinstance(expr, RowExpr) else (expr,)
-        for part in parts:
-            if isinstance(part, Param) and part.type.oid == UNKNOWN:
-                self.unsettled.setdefault(part.number, part.span)
-
-    def reference(self, number: int, span: Span | None = None) -> Param:
-        """Return the Param for ``$number``, of unknown type while it is open. Raises 42P02."""
-        if number < 1 or number > MAX_PARAMS or (not self.variable and number > len(self.types)):
-            raise SqlError("42P02", f"there is no parameter ${number}", span=span)
-        while len(self.types) < number:
-            self.types.append(UNKNOWN)
-        return Param(type=SqlType(self.types[number - 1]), number=number, span=span)
-
-    def deduce(self, param: Param, target: int, span: Span | None = None) -> Param:
-        """Settle an open parameter as ``target``; 42P08 if it was settled differently before."""
-        known = self.types[param.number - 1]
-        if known == UNKNOWN:
-            self.types[param.number - 1] = target
-        elif known != target:
-            raise SqlError(
-                "42P08",
-                f"inconsistent types deduced for parameter ${param.number}",
-                detail=f"{format_type(known)} versus {format_type(target)}",
-                span=param.span or span,
-            )
-        return replace(param, type=SqlType(target))
-
-    def finish(self) -> tuple[int, ...]:
-        """Return all types; 42P18 when one is still open, 42P08 when one was where it was met first (``$1 IS
-        NULL OR a = $1``).
-        """
-        for number, span in self.unsettled.items():
-            if self.types[number - 1] != UNKNOWN:
-                raise SqlError("42P08", f"could not determine data type of parameter ${number}", span=span)
-        for index, oid in enumerate(self.types):
-            if oid == UNKNOWN:
-                raise SqlError("42P18", f"could not determine data type of parameter ${index + 1}")
-        return tuple(self.types)
-
-
-@dataclass(slots=True)
-class CoerceEnv:
-    """What coercions of one statement share.
-
-    ``folded`` collects the lower-case names of settings that a literal was read under (datestyle, timezone,
-    intervalstyle), plus ``now`` when it named the current time: such a plan is good for that value only.
-    ``row_type``: what attributes composite types have. ``check_name``: raises what is wrong with the name of
-    an object in a literal of the statement's own text, by the oid of the type (reg* and arrays of them).
-    ``whole_rows``: what the anonymous rows of entries of FROM are made of, for the one place that asks: a
-    cast to a composite type. By identity, as equal Vars of two sub-queries differ in what they stand for; the
-    Var is kept so that its identity is. ``extensions``: those whose operators are found. ``search_name``:
-    reads a regconfig or regdictionary by the oid of the type.
-    """
-
-    settings: CodecSettings
-    params: ParamTypes
-    folded: set[str] = field(default_factory=set)
-    row_type: Callable[[int], RowType | None] = field(default=lambda oid: None)
-    check_name: Callable[[int, str], object] = field(default=lambda oid, text: None)
-    search_name: Callable[[int, str], int] = field(default=read_stored)
-    whole_rows: dict[int, tuple[Expr, Callable[[], RowExpr]]] = field(default_factory=dict)
-    extensions: tuple[str, ...] = ()
-
-
-PathKind = Literal["relabel", "function", "io", "array", "row"]
-
-
-@dataclass(frozen=True, slots=True)
-class Pathway:
-    """How a cast is done: ``proc`` is the pg_proc oid of kind "function", else 0."""
-
-    kind: PathKind
-    proc: int = 0
-
-
-_RELABEL, _IO, _ARRAY, _ROW = Pathway("relabel"), Pathway("io"), Pathway("array"), Pathway("row")
-
-
-@functools.lru_cache(maxsize=65536)
-def find_pathway(source: int, target: int, context: CastContext) -> Pathway | None:
-    """Return the way from ``source`` to ``target`` that ``context`` allows, or None."""
-    source, target = base_oid(source), base_oid(target)
-    if source == target:
-        return _RELABEL
-    if (source == RECORD and is_composite(target)) or (target == RECORD and is_composite(source)):
-        return _ROW
-    cast = facts().casts.get((source, target))
-    if cast is not None:
-        if context < _ALLOWED_FROM[cast.context]:
-            return None
-        if cast.method == "f":
-            return Pathway("function", cast.func)
-        return _RELABEL if cast.method == "b" else _IO
-    if target not in (OIDVECTOR, INT2VECTOR):
-        source_element, target_element = element_of(source), element_of(target)
-        both = source_element and target_element
-        found = find_pathway(source_element, target_element, context) if both else None
-        # records are made rows of a type one by one, where each has its columns to be seen
-        if found is not None and not (found is _ROW and base_oid(source_element) == RECORD):
-            return _ARRAY
-    if context >= CastContext.ASSIGNMENT and category(target) == STRING:
-        return _IO
-    if context >= CastContext.EXPLICIT and category(source) == STRING:
-        return _IO
-    return None
-
-
-def register_typed(row: int, of: int) -> None:
-    """Make known that the rows of a table, whose type is ``row``, are those of the composite type ``of``.
-
-    For ever, like all that is known of types: rows of a table that is of it no more are compared column by
-    column when they are cast.
-    """
-    if note_typed(row, of):
-        for judged in (can_coerce, can_coerce_all):
-            judged.cache_clear()
-
-
-_BY_KIND = {ANYENUM: "e", ANYRANGE: "r", ANYMULTIRANGE: "m"}
-
-
-def is_binary_coercible(source: int, target: int) -> bool:
-    """Tell whether a ``source`` value is a ``target`` value as it stands."""
-    if source == target or target in (ANY, ANYELEMENT, ANYCOMPATIBLE):
-        return True
-    source = base_oid(source)
-    if source == target:
-        return True
-    if target == ANYARRAY:
-        return element_of(source) != 0
-    if target in (ANYNONARRAY, ANYCOMPATIBLENONARRAY):
-        return element_of(source) == 0
-    if target == RECORD:
-        return is_composite(source)
-    if target in _BY_KIND:
-        return type_kind(source) == _BY_KIND[target]
-    cast = facts().casts.get((source, target))
-    return cast is not None and cast.method == "b" and cast.context == "i"
-
-
-@functools.lru_cache(maxsize=65536)
-def can_coerce(source: int, target: int, context: CastContext) -> bool:
-    """Tell whether one value can be coerced; polymorphic targets are judged alone."""
-    return can_coerce_all((source,), (target,), context)
-
-
-@functools.lru_cache(maxsize=65536)
-def can_coerce_all(sources: tuple[int, ...], targets: tuple[int, ...], context: CastContext) -> bool:
-    """Tell whether each source can become its target, polymorphic targets consistently."""
-    generic = False
-    for source, target in zip(sources, targets, strict=True):
-        if source == target or target == ANY:
-            continue
-        if target in POLYMORPHIC:
-            generic = True
-        elif (source == UNKNOWN and target != INTERNAL) or is_row_of(source, target):
-            continue
-        elif find_pathway(source, target, context) is None:
-            return False
-    return not generic or consistent(sources, targets)
 
 
 # --- building coerced expressions -----------------------------------------------------------------

@@ -8,45 +8,18 @@ Literals without a type take the others' type; where all are such it is text.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from planner.base.errors import SqlError
-from planner.conversion.casts import CastContext, CoerceEnv, can_coerce, coerce_type
-from planner.facts import TEXT, UNKNOWN
+from planner.conversion.casts import coerce_type
+from planner.conversion.env import CoerceEnv
+from planner.conversion.pathways import CastContext
+from planner.conversion.polymorphic import can_coerce, common_or_offender
 from planner.query import Expr
 from planner.query.location import location
 from planner.types import SqlType
 from planner.types.domains import base_oid
-from planner.types.facts import category, format_type, is_preferred
-
-
-@functools.lru_cache(maxsize=16384)
-def common_type(types: tuple[int, ...]) -> int:
-    """Return the type that ``types`` resolve to (UNION, CASE, VALUES ...), or 0 across categories."""
-    return _common(types)[0]
-
-
-def _common(types: Iterable[int]) -> tuple[int, int]:
-    """Return (type, index of the offending entry or -1)."""
-    types = list(types)
-    if types and types[0] != UNKNOWN and types.count(types[0]) == len(types):
-        return types[0], -1  # a domain stays one only where all are of it
-    chosen = UNKNOWN
-    for index, oid in enumerate(map(base_oid, types)):
-        if oid in (UNKNOWN, chosen):
-            continue
-        if chosen == UNKNOWN:
-            chosen = oid
-        elif category(oid) != category(chosen):
-            return 0, index
-        elif (
-            not is_preferred(chosen)
-            and can_coerce(chosen, oid, CastContext.IMPLICIT)
-            and not can_coerce(oid, chosen, CastContext.IMPLICIT)
-        ):
-            chosen = oid
-    return (TEXT if chosen == UNKNOWN else chosen), -1
+from planner.types.facts import format_type
 
 
 def select_common_type(exprs: Sequence[Expr], construct: str) -> int:
@@ -55,10 +28,10 @@ def select_common_type(exprs: Sequence[Expr], construct: str) -> int:
     ``construct`` is PostgreSQL's word for the place: CASE, UNION, VALUES, ARRAY, COALESCE, GREATEST, IN,
     JOIN/USING ... Raises 42804 ``<construct> types a and b cannot be matched`` at the offending one.
     """
-    oid, offender = _common(expr.type.oid for expr in exprs)
+    oid, offender = common_or_offender(expr.type.oid for expr in exprs)
     if oid:
         return oid
-    before = _common(expr.type.oid for expr in exprs[:offender])[0]
+    before = common_or_offender(expr.type.oid for expr in exprs[:offender])[0]
     raise SqlError(
         "42804",
         f"{construct} types {format_type(base_oid(before))} and {format_type(base_oid(exprs[offender].type.oid))} "

@@ -10,20 +10,16 @@ c = ROW(1, 'x')     record_eq(DecomposeRow(c), Row(...))
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from pgwire.codecs.users.types import STORED
 from planner.base.errors import Span, SqlError
 from planner.catalog import ColumnDef, RowType
+from planner.conversion.env import CoerceEnv
 from planner.facts import RECORD
 from planner.query import ComposeRow, Const, DecomposeRow, Expr, FieldSelect, RowExpr
 from planner.types import SqlType
 from planner.types.domains import base_oid, is_domain
 from planner.types.facts import element_of, format_type, range_of, range_subtype, type_kind
-
-if TYPE_CHECKING:
-    from planner.conversion.casts import CoerceEnv
-
 
 FindRow = Callable[[int], RowType | None]
 """From the oid of a composite type to its attributes; None for any other type."""
@@ -41,7 +37,7 @@ _TYPED: set[int] = set()  # types that tables are of, or were
 
 
 def note_typed(row: int, of: int) -> bool:
-    """Note what ``planner.conversion.casts.register_typed`` is told; returns whether it is news."""
+    """Note what ``planner.conversion.polymorphic.register_typed`` is told; returns whether it is news."""
     known = _OF.get(row, frozenset())
     if of in known:
         return False

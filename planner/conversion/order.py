@@ -14,8 +14,8 @@ import functools
 from dataclasses import dataclass, field
 
 from planner.base.errors import Span, SqlError
-from planner.conversion.casts import is_binary_coercible
 from planner.conversion.composite import FindRow
+from planner.conversion.pathways import is_binary_coercible
 from planner.facts import ANYARRAY, BOOL, OperatorFact, facts, rows
 from planner.types.domains import base_oid
 from planner.types.facts import category, element_of, format_type, is_preferred

@@ -7,8 +7,10 @@ A call matches when one concrete type fits every polymorphic position:
         so the arguments become numeric[], numeric and the result is numeric[]
 
 ``consistent`` only asks (for choosing among candidates); ``enforce`` answers with the concrete types or
-raises 42804 in PostgreSQL's words. Both are pure functions of type oids; unknown literals (oid 705) fit
-anywhere and take the type the others decide.
+raises 42804 in PostgreSQL's words. Whether values can be converted (``can_coerce``) and which type several
+have in common (``common_type``) stand here as well: each of the three asks the others, for a common type is
+one that all can become, and what a polymorphic target takes follows from one. All are functions of type
+oids; unknown literals (oid 705) fit anywhere and take the type the others decide.
 
 A value may be of a polymorphic type itself: pg_stats has columns of type anyarray, and NULL can be cast to
 all but anyenum. An anyarray fits alone, where nobody needs to know its elements; what is declared a range
@@ -17,11 +19,15 @@ wants a range.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from planner.base.errors import SqlError
+from planner.conversion.composite import is_row_of, note_typed
+from planner.conversion.pathways import CastContext, find_pathway
 from planner.facts import (
+    ANY,
     ANYARRAY,
     ANYCOMPATIBLE,
     ANYCOMPATIBLEARRAY,
@@ -33,12 +39,22 @@ from planner.facts import (
     ANYMULTIRANGE,
     ANYNONARRAY,
     ANYRANGE,
+    INTERNAL,
     TEXT,
     UNKNOWN,
     facts,
 )
 from planner.types.domains import base_oid, no_array_type
-from planner.types.facts import array_of, element_of, format_type, multirange_of, range_of, range_subtype
+from planner.types.facts import (
+    array_of,
+    category,
+    element_of,
+    format_type,
+    is_preferred,
+    multirange_of,
+    range_of,
+    range_subtype,
+)
 
 _SIMPLE = frozenset((ANYELEMENT, ANYNONARRAY, ANYENUM))
 _COMPATIBLE = frozenset(
@@ -275,11 +291,6 @@ def _element(element: int, array: int, range_type: int) -> int:
 
 
 def _common_of(types: Sequence[int]) -> int:
-    # imported here: casts needs this module for can_coerce
-    # casts ask here what polymorphic types stand for
-    from planner.conversion.casts import CastContext, can_coerce
-    from planner.conversion.common_types import common_type
-
     oid = common_type(tuple(types))
     if not oid:
         raise SqlError(
@@ -293,3 +304,64 @@ def _common_of(types: Sequence[int]) -> int:
                 "42804", f"argument types {format_type(have)} and {format_type(oid)} cannot be matched"
             )
     return oid
+
+
+@functools.lru_cache(maxsize=16384)
+def common_type(types: tuple[int, ...]) -> int:
+    """Return the type that ``types`` resolve to (UNION, CASE, VALUES ...), or 0 across categories."""
+    return common_or_offender(types)[0]
+
+
+def common_or_offender(types: Iterable[int]) -> tuple[int, int]:
+    """Return (type, index of the offending entry or -1)."""
+    types = list(types)
+    if types and types[0] != UNKNOWN and types.count(types[0]) == len(types):
+        return types[0], -1  # a domain stays one only where all are of it
+    chosen = UNKNOWN
+    for index, oid in enumerate(map(base_oid, types)):
+        if oid in (UNKNOWN, chosen):
+            continue
+        if chosen == UNKNOWN:
+            chosen = oid
+        elif category(oid) != category(chosen):
+            return 0, index
+        elif (
+            not is_preferred(chosen)
+            and can_coerce(chosen, oid, CastContext.IMPLICIT)
+            and not can_coerce(oid, chosen, CastContext.IMPLICIT)
+        ):
+            chosen = oid
+    return (TEXT if chosen == UNKNOWN else chosen), -1
+
+
+@functools.lru_cache(maxsize=65536)
+def can_coerce(source: int, target: int, context: CastContext) -> bool:
+    """Tell whether one value can be coerced; polymorphic targets are judged alone."""
+    return can_coerce_all((source,), (target,), context)
+
+
+@functools.lru_cache(maxsize=65536)
+def can_coerce_all(sources: tuple[int, ...], targets: tuple[int, ...], context: CastContext) -> bool:
+    """Tell whether each source can become its target, polymorphic targets consistently."""
+    generic = False
+    for source, target in zip(sources, targets, strict=True):
+        if source == target or target == ANY:
+            continue
+        if target in POLYMORPHIC:
+            generic = True
+        elif (source == UNKNOWN and target != INTERNAL) or is_row_of(source, target):
+            continue
+        elif find_pathway(source, target, context) is None:
+            return False
+    return not generic or consistent(sources, targets)
+
+
+def register_typed(row: int, of: int) -> None:
+    """Make known that the rows of a table, whose type is ``row``, are those of the composite type ``of``.
+
+    For ever, like all that is known of types: rows of a table that is of it no more are compared column by
+    column when they are cast.
+    """
+    if note_typed(row, of):
+        for judged in (can_coerce, can_coerce_all):
+            judged.cache_clear()

@@ -16,9 +16,11 @@ from dataclasses import dataclass, replace
 
 from planner.base.errors import Span, SqlError
 from planner.conversion.candidates import coercible, select
-from planner.conversion.casts import CastContext, CoerceEnv, coerce_type, find_pathway
+from planner.conversion.casts import coerce_type
 from planner.conversion.composite import same_composite
+from planner.conversion.env import CoerceEnv
 from planner.conversion.order import comparable
+from planner.conversion.pathways import CastContext, find_pathway
 from planner.conversion.polymorphic import POLYMORPHIC, enforce
 from planner.facts import ANY, BOOL, FLOAT8, INT4, JSONB, RECORD, TEXT, UNKNOWN, OperatorFact, ProcFact, facts
 from planner.query import ArrayExpr, Const, Expr, OpExpr, ScalarArrayOp

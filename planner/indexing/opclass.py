@@ -23,8 +23,8 @@ from pgwire.codecs.users.ranges import RANGES
 from planner import ast
 from planner.base.errors import Span, SqlError, not_supported
 from planner.catalog import Catalog, ColumnDef, IndexMethod, PartitionKey, RelationDef
-from planner.conversion.casts import is_binary_coercible
 from planner.conversion.order import default_opclass
+from planner.conversion.pathways import is_binary_coercible
 from planner.facts import (
     ANYARRAY,
     ANYENUM,

@@ -11,7 +11,7 @@ from typing import Any
 
 from planner.base.errors import SqlError
 from planner.catalog import RelationDef
-from planner.conversion.casts import is_binary_coercible
+from planner.conversion.pathways import is_binary_coercible
 from planner.evaluate.calls import SpreadTypes
 from planner.functions.registry import REGISTRY
 from planner.functions.session import EvalSession

@@ -24,7 +24,9 @@ from planner.bind.expression.subscripts import subscripts_of
 from planner.bind.query.fetched import as_asked
 from planner.bind.scope import Scope
 from planner.bind.stored.bodies import is_simple
-from planner.conversion.casts import CastContext, CoerceEnv, ParamTypes, coerce_typmod, try_coerce
+from planner.conversion.casts import coerce_typmod, try_coerce
+from planner.conversion.env import CoerceEnv, ParamTypes
+from planner.conversion.pathways import CastContext
 from planner.evaluate import Layout, RowFunction, compile_expr, compile_predicate, compile_row
 from planner.facts import HSTORE, INT4, INT8, JSONB, RECORD, TEXT
 from planner.parse import ALONE, parse

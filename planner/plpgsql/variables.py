@@ -18,8 +18,8 @@ from planner import ast
 from planner.base.errors import Span, SqlError
 from planner.bind.expression.columns import is_row, row_fields, select_field
 from planner.bind.scope import Scope
-from planner.conversion.casts import ParamTypes
 from planner.conversion.composite import is_composite
+from planner.conversion.env import ParamTypes
 from planner.facts import RECORD
 from planner.plpgsql.declarations import REFCURSOR
 from planner.plpgsql.tree import Conflict, Names, Variable

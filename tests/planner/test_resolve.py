@@ -9,9 +9,12 @@ import pytest
 
 from pgwire.codecs.settings import DEFAULT
 from planner.base.errors import Span, SqlError
-from planner.conversion.casts import CastContext, CoerceEnv, ParamTypes, can_coerce, coerce, find_pathway
-from planner.conversion.common_types import common_type, select_common_type
+from planner.conversion.casts import coerce
+from planner.conversion.common_types import select_common_type
+from planner.conversion.env import CoerceEnv, ParamTypes
 from planner.conversion.order import default_equality, default_less, find_equality, in_range_proc
+from planner.conversion.pathways import CastContext, find_pathway
+from planner.conversion.polymorphic import can_coerce, common_type
 from planner.conversion.resolve import (
     function_arguments,
     make_operator,

@@ -12,7 +12,7 @@ from typing import Any, Final
 from engine.session.trigger_event import TriggerEvent
 from planner.base.errors import SqlError
 from planner.base.identifiers import split_identifier
-from planner.conversion.casts import is_binary_coercible
+from planner.conversion.pathways import is_binary_coercible
 from planner.facts import REGCONFIG, TEXT, TSVECTOR
 from planner.functions.search.functions import found_configuration
 from planner.textsearch.make import Builder

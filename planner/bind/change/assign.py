@@ -25,7 +25,8 @@ from planner.bind.scope import SYSTEM_COLUMNS, Scope
 from planner.bind.stored import column_default
 from planner.bind.stored.runnable import must_be_called
 from planner.catalog import ColumnDef, RelationDef
-from planner.conversion.casts import CoerceEnv, coerce_to_column
+from planner.conversion.casts import coerce_to_column
+from planner.conversion.env import CoerceEnv
 from planner.facts import RECORD
 from planner.query import (
     Const,

@@ -17,8 +17,10 @@ from planner.bind.expression.expr import bind_expr
 from planner.bind.expression.subscripts import hstore_key, jsonb_keys, subscript, subscripts_of
 from planner.bind.scope import Scope
 from planner.catalog import ColumnDef, RelationDef, RowType
-from planner.conversion.casts import CastContext, CoerceEnv, try_coerce
+from planner.conversion.casts import try_coerce
 from planner.conversion.composite import compose, decomposed, is_composite
+from planner.conversion.env import CoerceEnv
+from planner.conversion.pathways import CastContext
 from planner.facts import HSTORE, INT2VECTOR, JSONB, NAME, OIDVECTOR, RECORD, TEXT
 from planner.query import ArrayAssign, Const, Expr, FieldSelect, RelabelType, RowExpr
 from planner.types import SqlType

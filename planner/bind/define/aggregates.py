@@ -21,8 +21,9 @@ from planner.bind.define.functions import creation_schema_of, lacking_input, par
 from planner.bind.expression.calls import groups_of
 from planner.catalog import AggregateDef, FunctionDef
 from planner.conversion.candidates import select
-from planner.conversion.casts import CastContext, can_coerce, coerce_type, is_binary_coercible
-from planner.conversion.polymorphic import POLYMORPHIC, consistent, enforce
+from planner.conversion.casts import coerce_type
+from planner.conversion.pathways import CastContext, is_binary_coercible
+from planner.conversion.polymorphic import POLYMORPHIC, can_coerce, consistent, enforce
 from planner.conversion.resolve import signature_text
 from planner.facts import (
     ANY,

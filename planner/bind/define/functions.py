@@ -36,8 +36,10 @@ from planner.bind.stored import stored_context, with_oids
 from planner.bind.stored.bodies import Wanted, bind_body, bind_called, check_body
 from planner.bind.stored.renaming import renamed
 from planner.catalog import Catalog, FunctionDef
-from planner.conversion.casts import CastContext, CoerceEnv, ParamTypes, coerce_to_specific, coerce_type
+from planner.conversion.casts import coerce_to_specific, coerce_type
 from planner.conversion.collations import query_collations
+from planner.conversion.env import CoerceEnv, ParamTypes
+from planner.conversion.pathways import CastContext
 from planner.conversion.polymorphic import POLYMORPHIC, consistent, needed_inputs, takes_unknown
 from planner.deparse import deparse_change, deparse_expr, deparse_query
 from planner.facts import ANYENUM, RECORD, TRIGGER, UNKNOWN, VOID, facts

@@ -20,7 +20,8 @@ from planner.bind.expression.calls import proc_fact
 from planner.bind.expression.funcs import users_call
 from planner.bind.scope import Scope
 from planner.catalog import AggregateDef, FunctionDef
-from planner.conversion.casts import CastContext, coerce_type, is_binary_coercible
+from planner.conversion.casts import coerce_type
+from planner.conversion.pathways import CastContext, is_binary_coercible
 from planner.conversion.polymorphic import enforce
 from planner.conversion.resolve import ResolvedFunction
 from planner.facts import ANY, INTERNAL, UNKNOWN, ProcFact, facts

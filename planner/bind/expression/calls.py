@@ -20,7 +20,8 @@ from planner.bind.scope import Scope
 from planner.bind.stored import stored_context, without_spans
 from planner.catalog import Catalog, FunctionDef, RowType
 from planner.catalog.kept import kept_with_definition
-from planner.conversion.casts import CastContext, coerce_type
+from planner.conversion.casts import coerce_type
+from planner.conversion.pathways import CastContext
 from planner.conversion.polymorphic import POLYMORPHIC, enforce, takes_unknown
 from planner.conversion.resolve import ResolvedFunction, function_arguments, resolve_function
 from planner.facts import ANY, RECORD, UNKNOWN, ProcFact, facts

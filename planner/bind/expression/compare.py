@@ -19,10 +19,12 @@ from planner.bind.define.extension_operators import bind_operator
 from planner.bind.expression.columns import expand_stars
 from planner.bind.expression.expr import bind_expr, operator_name, register
 from planner.bind.scope import Scope
-from planner.conversion.casts import CastContext, can_coerce, coerce_to_boolean
-from planner.conversion.common_types import coerce_to_common, common_type
+from planner.conversion.casts import coerce_to_boolean
+from planner.conversion.common_types import coerce_to_common
 from planner.conversion.composite import compose, fields_made, is_composite
 from planner.conversion.order import family_operator, operator_strategies
+from planner.conversion.pathways import CastContext
+from planner.conversion.polymorphic import can_coerce, common_type
 from planner.conversion.resolve import make_operator, make_scalar_array_op
 from planner.facts import BOOL, RECORD, UNKNOWN, facts
 from planner.query import (

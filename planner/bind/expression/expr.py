@@ -27,11 +27,12 @@ from planner.base.errors import Span, SqlError, not_supported
 from planner.base.large import foresee
 from planner.bind.define.collation import find_collation
 from planner.bind.scope import Scope
-from planner.conversion.casts import CastContext, coerce, coerce_to_boolean, try_coerce
+from planner.conversion.casts import coerce, coerce_to_boolean, try_coerce
 from planner.conversion.collations import COLLATIONS, expr_collation, type_collation
 from planner.conversion.common_types import coerce_all_to_common, coerce_to_common, select_common_type
 from planner.conversion.composite import opened
 from planner.conversion.order import find_less, unordered_field
+from planner.conversion.pathways import CastContext
 from planner.conversion.resolve import make_operator, make_scalar_array_op
 from planner.conversion.type_names import names_by_oid, time_precision
 from planner.facts import (

@@ -29,11 +29,12 @@ from planner.bind.query.sortgroup import sort_operators
 from planner.bind.query.window import use_window
 from planner.bind.scope import Scope, window_call_in
 from planner.catalog.rights import RESTRICTED
-from planner.conversion.casts import CastContext, coerce, coerce_type
+from planner.conversion.casts import coerce, coerce_type
 from planner.conversion.collations import COLLATION_FOR, COLLATIONS
 from planner.conversion.common_types import coerce_all_to_common
 from planner.conversion.composite import compose
 from planner.conversion.order import default_equality, default_less
+from planner.conversion.pathways import CastContext
 from planner.conversion.resolve import ResolvedFunction, function_arguments, signature_text
 from planner.facts import ANY, INT4, RECORD, TEXT, UNKNOWN, VOID, ProcFact, facts
 from planner.functions.system.large_objects import CHANGING

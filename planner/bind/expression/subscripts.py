@@ -17,7 +17,8 @@ from planner import ast
 from planner.base.errors import Span, SqlError
 from planner.bind.expression.expr import bind_expr
 from planner.bind.scope import Scope
-from planner.conversion.casts import CastContext, coerce_type, try_coerce
+from planner.conversion.casts import coerce_type, try_coerce
+from planner.conversion.pathways import CastContext
 from planner.conversion.resolve import make_operator
 from planner.facts import CHAR, HSTORE, INT2VECTOR, INT4, JSONB, NAME, OIDVECTOR, TEXT, UNKNOWN, facts
 from planner.query import (

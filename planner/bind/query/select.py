@@ -30,9 +30,10 @@ from planner.bind.query.window import bind_windows, declare_windows
 from planner.bind.query.with_ import bind_with
 from planner.bind.scope import Scope, index_names
 from planner.catalog import BorrowedView, RelationDef
-from planner.conversion.casts import CastContext, coerce_to_specific, coerce_type
+from planner.conversion.casts import coerce_to_specific, coerce_type
 from planner.conversion.common_types import coerce_to_common, select_common_type, select_common_typmod
 from planner.conversion.order import default_equality, find_equality
+from planner.conversion.pathways import CastContext
 from planner.deparse.names import CONVERTED_NAME, VALUES_NAME
 from planner.facts import INT8, TEXT, UNKNOWN
 from planner.parse import parse_one

@@ -21,9 +21,10 @@ from planner import ast
 from planner.base.errors import Span, SqlError
 from planner.bind.expression.expr import bind_clause
 from planner.bind.scope import Scope, window_call_in
-from planner.conversion.casts import CastContext, coerce_type
+from planner.conversion.casts import coerce_type
 from planner.conversion.composite import FindRow
 from planner.conversion.order import default_equality, default_less, family_operator, operator_strategies
+from planner.conversion.pathways import CastContext
 from planner.conversion.resolve import resolve_operator
 from planner.facts import TEXT, UNKNOWN
 from planner.query import (

@@ -14,8 +14,10 @@ from planner.base.errors import SqlError
 from planner.bind.expression.expr import bind_clause
 from planner.bind.query.sortgroup import sort_operators
 from planner.bind.scope import Scope
-from planner.conversion.casts import CastContext, can_coerce, coerce_to_specific, coerce_type
+from planner.conversion.casts import coerce_to_specific, coerce_type
 from planner.conversion.order import default_equality, find_less, in_range_proc, unordered_field
+from planner.conversion.pathways import CastContext
+from planner.conversion.polymorphic import can_coerce
 from planner.facts import DATE, INT8, INTERVAL, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, UNKNOWN
 from planner.query import Expr, FrameBound, SortBy, Window
 from planner.query.exprs import reads_own_columns

@@ -15,7 +15,8 @@ from planner.bind.context import BindContext
 from planner.bind.expression.expr import bind_clause
 from planner.bind.query.select import bind_query
 from planner.bind.scope import Scope
-from planner.conversion.casts import CastContext, try_coerce
+from planner.conversion.casts import try_coerce
+from planner.conversion.pathways import CastContext
 from planner.deparse import deparse_query
 from planner.facts import BOOL, INT2, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, VARCHAR
 from planner.query import Expr, OutputColumn, QueryExpr, RelationRange

@@ -47,17 +47,11 @@ from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.opclasses import OpclassDef
 from planner.catalog.rights import restricted_functions
 from planner.catalog.statistics import StatisticsDef
-from planner.conversion.casts import (
-    CastContext,
-    CoerceEnv,
-    ParamTypes,
-    coerce_to_boolean,
-    coerce_to_column,
-    resolve_unknown,
-    try_coerce,
-)
+from planner.conversion.casts import coerce_to_boolean, coerce_to_column, resolve_unknown, try_coerce
 from planner.conversion.collations import COLLATIONS, mixing, without_collations
 from planner.conversion.domain_checks import default_sql
+from planner.conversion.env import CoerceEnv, ParamTypes
+from planner.conversion.pathways import CastContext
 from planner.deparse import deparse_expr, deparse_query
 from planner.facts import BOOL, INT2, INT4, INT8, NUMERIC, REGCLASS, REGROLE
 from planner.functions.values.names_of import NamesOf

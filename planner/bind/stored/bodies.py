@@ -27,8 +27,9 @@ from planner.bind.expression.calls import result_row
 from planner.bind.recursion import ENVELOPE, QUERY, STATEMENT
 from planner.bind.stored import without_spans
 from planner.catalog import FunctionDef, RowType
-from planner.conversion.casts import CastContext, try_coerce
+from planner.conversion.casts import try_coerce
 from planner.conversion.composite import decompose, is_row_of
+from planner.conversion.pathways import CastContext
 from planner.facts import RECORD, VOID
 from planner.parse import Parsed, parse
 from planner.query import (

@@ -21,8 +21,9 @@ from planner.bind.context import BindContext
 from planner.bind.scope import SYSTEM_COLUMNS
 from planner.catalog import ColumnDef, ForeignKeyDef, IndexDef, RelationDef
 from planner.catalog.relation_kinds import TABLES
-from planner.conversion.casts import CastContext, can_coerce_all
 from planner.conversion.order import default_opclass, family_equality
+from planner.conversion.pathways import CastContext
+from planner.conversion.polymorphic import can_coerce_all
 from planner.facts import DATE, TIMESTAMP, TIMESTAMPTZ
 from planner.types.facts import format_type
 

@@ -22,9 +22,10 @@ from planner.bind.stored import bind_check, stored_context, table_scope, with_oi
 from planner.bind.stored.runnable import restricted_calls, runnable_now
 from planner.bind.stored.shown import over_table
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
-from planner.conversion.casts import CastContext, resolve_unknown, try_coerce
+from planner.conversion.casts import resolve_unknown, try_coerce
 from planner.conversion.collations import COLLATE_HINT, collation_of, expr_collation, without_collate
 from planner.conversion.domain_checks import demands
+from planner.conversion.pathways import CastContext
 from planner.deparse import Reader, deparse_expr
 from planner.deparse.expr import collation_name, quote_literal
 from planner.functions.values.compare import sort_key

@@ -23,7 +23,8 @@ from planner.bind.stored import stored_default, table_scope
 from planner.bind.stored.runnable import must_be_called, runnable, runnable_now
 from planner.catalog import ColumnDef, RelationDef
 from planner.catalog.row_parts import refuse_member
-from planner.conversion.casts import CastContext, try_coerce
+from planner.conversion.casts import try_coerce
+from planner.conversion.pathways import CastContext
 from planner.facts import BPCHAR, NUMERIC, VARBIT, VARCHAR
 from planner.indexing.opclass import check_retyped
 from planner.query import CoerceTypmod, Expr, RelabelType, Var
