@@ -29,6 +29,7 @@ from planner.query import (
     FuncExpr,
     GroupingItem,
     Insert,
+    ItemChange,
     KeptChange,
     QueryBase,
     QueryExpr,
@@ -142,10 +143,12 @@ def print_with(p: Printer, query: QueryBase) -> None:
         p.out += " "
 
 
-def _print_item(p: Printer, change: Insert | KeptChange) -> None:
+def _print_item(p: Printer, change: ItemChange) -> None:
     """Append an item that changes data."""
     from planner.deparse.changes import print_changes  # which print queries
 
+    if not isinstance(change, Insert | KeptChange):
+        raise AssertionError(f"an item of WITH is {type(change).__name__}")
     outer_indent, outer_prefix = p.indent, p.prefix
     print_changes(p, change)
     p.indent, p.prefix = outer_indent, outer_prefix

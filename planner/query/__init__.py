@@ -17,8 +17,9 @@ query levels outwards (0 = this query): every Select, SetOp and Values is a leve
 the SetOp's own WITH items at level 1 and what encloses the SetOp at level 2. ``attnum`` is 1-based, negative
 for system columns, 0 for a whole row. Executors and the lowering read this package and nothing else of the binder.
 
-    expressions   what a value is computed from        blocks    SELECT, set operations, VALUES
-    ranges        what FROM lists, and joins           changes   INSERT, UPDATE, DELETE, MERGE
+    expressions   what a value is computed from
+    blocks        SELECT, set operations, VALUES, what FROM lists, and joins
+    changes       INSERT, UPDATE, DELETE, MERGE
 
 Importers take every name from here.
 """
@@ -26,22 +27,42 @@ Importers take every name from here.
 from __future__ import annotations
 
 from planner.query.blocks import (
+    ALIASED,
+    NEW_ROWS,
+    OLD_ROWS,
+    PLAIN,
     Cte,
+    CteRange,
     CycleColumns,
     FrameBound,
+    FromItem,
+    FunctionRange,
     GroupingItem,
+    ItemChange,
+    Join,
+    JoinKind,
+    JoinWritten,
+    Leaf,
     LockStrength,
     LockWait,
     QueryBase,
     QueryExpr,
+    Range,
+    RangeColumn,
+    RangeRef,
+    RelationRange,
     RowMark,
+    Sample,
     SearchColumns,
     Select,
     SetOp,
     SortKey,
+    StepRange,
+    SubqueryRange,
     Target,
     Values,
     Window,
+    Written,
 )
 from planner.query.changes import (
     Delete,
@@ -116,27 +137,6 @@ from planner.query.expressions import (
     Var,
     WindowFunc,
 )
-from planner.query.ranges import (
-    ALIASED,
-    NEW_ROWS,
-    OLD_ROWS,
-    PLAIN,
-    CteRange,
-    FromItem,
-    FunctionRange,
-    Join,
-    JoinKind,
-    JoinWritten,
-    Leaf,
-    Range,
-    RangeColumn,
-    RangeRef,
-    RelationRange,
-    Sample,
-    StepRange,
-    SubqueryRange,
-    Written,
-)
 
 __all__ = [
     "ALIASED",
@@ -187,6 +187,7 @@ __all__ = [
     "GroupingFunc",
     "GroupingItem",
     "Insert",
+    "ItemChange",
     "Join",
     "JoinKind",
     "JoinWritten",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from planner.query.blocks import QueryExpr, Select, Target
+from planner.query.blocks import ItemChange, QueryExpr, Select, Target
 from planner.query.expressions import Expr, OutputColumn
 
 
@@ -77,7 +77,7 @@ class RowCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Insert:
+class Insert(ItemChange):
     """INSERT. ``source`` yields one column per entry of ``attnums``, already of the column's type.
 
     ``defaults``: (attnum, expression) for live columns not in ``attnums`` that have a default. The last of
@@ -155,7 +155,7 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptChange:
+class KeptChange(ItemChange):
     """UPDATE or DELETE as the body of a function keeps it, to be printed: nothing is computed by it.
 
     Range 0 of ``shown`` is the table, the others are those of FROM or USING. Its targets are what RETURNING

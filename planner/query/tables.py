@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.catalog import RelationDef
-from planner.query.ranges import RangeColumn, RelationRange
+from planner.query.blocks import RangeColumn, RelationRange
 
 
 def table_range(relation: RelationDef, alias: str = "") -> RelationRange:
