@@ -27,15 +27,17 @@ from planner.base.errors import SqlError, not_supported
 from planner.bind import recursion, supplied  # noqa: F401 - answers what is asked from below
 
 # these register binders of AST classes
-from planner.bind.change import with_items as changes
+from planner.bind.change.changing_items import runs_in_parts
 from planner.bind.change.current_of import for_cursor
+from planner.bind.change.with_items import bind_with_changes
 from planner.bind.context import BindContext, RowSecurity, WithStep, make_context
 from planner.bind.define.table.generated import generated_from, generations
 from planner.bind.expression import columns, compare, funcs, sublinks
 from planner.bind.query.nesting import check_nesting
 from planner.bind.query.row_security import secured
 from planner.bind.query.select import bind_query
-from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
+from planner.bind.stored import coerce_argument, deparse_check, rebase_view
+from planner.bind.stored.evaluated import bind_check
 from planner.bind.stored.inline import inline_calls
 from planner.bind.stored.runnable import restricted_calls
 from planner.catalog.rights import RESTRICTED, restricted_functions
@@ -118,8 +120,8 @@ def bind_statement(
 
 def bind_node(context: BindContext, node: ast.StatementNode) -> st.Statement:
     """Bind a statement of any kind within a context. Raises as ``bind_statement``."""
-    if changes.runs_in_parts(node):
-        return changes.bind_with_changes(context, node)
+    if runs_in_parts(node):
+        return bind_with_changes(context, node)
     if not PARSED[type(node)].params:
         context.env.params.variable = False
     return binder_of(type(node))(context, node)

@@ -456,7 +456,7 @@ def _set_operation(p: Printer, query: SetOp, names_visible: bool, names: Sequenc
 
 def _as_written(query: QueryExpr) -> QueryExpr:
     """Return an operand of a set operation without what makes its columns of the operation's types
-    (``planner.bind.query.select.coerce_output``).
+    (``planner.bind.query.set_operations.coerce_output``).
     """
     if not isinstance(query, Select):
         return query

@@ -11,7 +11,7 @@ from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind import bind_check, deparse_check, rebase_view, stored
 from planner.bind.define.table.naming import choose_name
-from planner.bind.stored import stored_default
+from planner.bind.stored.evaluated import stored_default
 from planner.bind.stored.shown import index_definition
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef
 from planner.deparse import deparse_expr, key_definition

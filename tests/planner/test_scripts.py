@@ -16,7 +16,7 @@ from psycopg import pq
 from pgwire.codecs.settings import STORED_TEXT
 from planner.base.errors import SqlError
 from planner.bind import bind_check, bind_statement, make_context
-from planner.bind.stored import bind_check_expr
+from planner.bind.stored.evaluated import bind_check_expr
 from planner.deparse import check_definition, deparse_expr, deparse_query
 from planner.parse import parse, parse_expression
 from planner.statements import CreateView

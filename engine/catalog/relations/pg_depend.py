@@ -35,7 +35,8 @@ from planner.bind.define.table.generated import columns_used, stored_generation
 from planner.bind.define.table.index import index_keys
 from planner.bind.define.table.sequence import relations_of_default
 from planner.bind.query.select import bind_view
-from planner.bind.stored import bind_check, stored_context
+from planner.bind.stored import stored_context
+from planner.bind.stored.evaluated import bind_check
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.catalog.named_oids import relations_in_text
 from planner.catalog.relation_kinds import BY_QUERY

@@ -45,7 +45,7 @@ from pgwire.give_way import openly
 from pgwire.release import let_go
 from planner.base.errors import SqlError
 from planner.bind import generated_from
-from planner.bind.stored import column_default
+from planner.bind.stored.evaluated import column_default
 from planner.catalog import ColumnDef, RelationDef
 from planner.evaluate import Env, Shared, compile_expr
 from txn.base.types import IndexId, Row, RowId, ShardId, StoredRow

@@ -15,8 +15,8 @@ from pgwire.give_way import PACE, paced
 from planner.base.errors import SqlError
 from planner.bind import bind_check, generations
 from planner.bind.define.table.partition import partition_check
-from planner.bind.stored import bind_key_expr
 from planner.bind.stored.domain_checks import demand
+from planner.bind.stored.evaluated import bind_key_expr
 from planner.bind.stored.runnable import runnable
 from planner.catalog import ConstraintDef, RelationDef
 from planner.catalog.rights import Rights

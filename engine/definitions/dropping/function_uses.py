@@ -39,8 +39,8 @@ from engine.session.catalog.names import described
 from engine.session.session import Session
 from pgwire.give_way import give_way, opening, openly, paced_iter
 from planner.base.errors import SqlError
-from planner.bind.stored import column_default, stored_default
 from planner.bind.stored.domain_checks import stored_check
+from planner.bind.stored.evaluated import column_default, stored_default
 from planner.catalog import RelationDef, TypeDef
 from planner.catalog.named_oids import named_oids, relations_in_text
 from planner.catalog.relation_kinds import WITH_EXPRESSIONS

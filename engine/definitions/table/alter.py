@@ -62,7 +62,8 @@ from planner import statements as st
 from planner.base.errors import SqlError, not_supported
 from planner.bind.define.functions import body_statements
 from planner.bind.define.table.index import lacks_hidden
-from planner.bind.stored import rebase_default_text, stored_default
+from planner.bind.stored import rebase_default_text
+from planner.bind.stored.evaluated import stored_default
 from planner.catalog import ConstraintDef, FunctionDef, RelationDef, with_index_changed
 from planner.catalog.acl import reowned
 from planner.partitions.bounds import column_map

@@ -62,8 +62,8 @@ from planner.bind import bind_check, deparse_check, generated_from, rebase_view
 from planner.bind.define.statistics import retyped_statistics
 from planner.bind.define.table.generated import columns_used
 from planner.bind.define.table.index import dropped_column, rebound_indexes, with_hidden, without_indexes
-from planner.bind.stored import column_default, stored_default
 from planner.bind.stored.domain_checks import demand
+from planner.bind.stored.evaluated import column_default, stored_default
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.catalog.relation_kinds import BY_QUERY
 from planner.catalog.row_parts import refuse_member

@@ -22,7 +22,7 @@ from planner.bind.expression.columns import expand_stars
 from planner.bind.expression.expr import bind_expr
 from planner.bind.recursion import QUERY
 from planner.bind.scope import SYSTEM_COLUMNS, Scope
-from planner.bind.stored import column_default
+from planner.bind.stored.evaluated import column_default
 from planner.bind.stored.runnable import must_be_called
 from planner.catalog import ColumnDef, RelationDef
 from planner.conversion.casts import coerce_to_column

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from planner import ast
 from planner.base.errors import Span, SqlError, not_supported
-from planner.bind.expression.expr import bind_expr
+from planner.bind.expression.expr import bind_expr, register
 from planner.bind.expression.subscripts import hstore_key, jsonb_keys, subscript, subscripts_of
 from planner.bind.scope import Scope
 from planner.catalog import ColumnDef, RelationDef, RowType
@@ -309,3 +309,6 @@ def bind_of_parts(scope: Scope, node: ast.OfParts) -> Expr:
     if coerced is None:
         raise AssertionError("a value that was assignable is not coerced")
     return coerced
+
+
+register(ast.OfParts, bind_of_parts)

@@ -23,13 +23,14 @@ from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
 from planner.bind import bind_node
-from planner.bind.change.with_items import modifies
+from planner.bind.change.changing_items import modifies
 from planner.bind.context import BindContext
 from planner.bind.define.table.options import boolean_option, option_text, redundant
 from planner.bind.expression.expr import bind_clause
 from planner.bind.query.select import bind_query
 from planner.bind.session.subscribe import bind_subscribe
-from planner.bind.stored import column_default, table_scope
+from planner.bind.stored import table_scope
+from planner.bind.stored.evaluated import column_default
 from planner.bind.stored.runnable import runnable_now
 from planner.catalog import ColumnDef, RelationDef
 from planner.catalog.relation_kinds import CHECKED, PARTITIONS, RELATION_KINDS

@@ -17,6 +17,7 @@ from planner import ast
 from planner.base.errors import not_supported
 from planner.bind.change.arbiters import constraint_named
 from planner.bind.change.assign import BoundAssignment, assigned, bind_assignments, target_column
+from planner.bind.change.changing_items import modifies, read_by_changes
 from planner.bind.change.dml import (
     bind_delete,
     bind_insert,
@@ -27,7 +28,6 @@ from planner.bind.change.dml import (
 )
 from planner.bind.change.insert_source import insert_cells, query_as_written
 from planner.bind.change.merge import bind_merge
-from planner.bind.change.with_items import modifies, read_by_changes
 from planner.bind.context import BindContext
 from planner.bind.define.table.table_parts import column_collation
 from planner.bind.expression.expr import bind_boolean, bind_clause

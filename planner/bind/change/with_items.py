@@ -14,40 +14,18 @@ refused where it is bound (``planner.bind.query.with_``).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from planner import ast
 from planner import query as q
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
+from planner.bind.change.changing_items import CHANGES, read_by_changes
+from planner.bind.change.dml import bind_delete, bind_insert, bind_update
 from planner.bind.context import BindContext, WithStep
-from planner.bind.query.with_ import QUERIES, named_columns, ordered_items, references
+from planner.bind.query.with_ import named_columns, ordered_items, references
 from planner.bind.recursion import QUERY, STATEMENT
 from planner.query.walk import walk
-
-_CARRIERS = (*QUERIES, ast.Insert, ast.Update, ast.Delete, ast.Merge)
-_CHANGES = (ast.Insert, ast.Update, ast.Delete)
-
-
-def modifies(node: object) -> TypeGuard[ast.Select]:
-    """Tell whether a statement has an item in its WITH that changes data."""
-    if not isinstance(node, _CARRIERS) or node.with_ is None:
-        return False
-    return any(isinstance(item.query, _CHANGES) for item in node.with_.ctes)
-
-
-def runs_in_parts(node: object) -> bool:
-    """Tell whether a statement has to run in parts: its WITH changes data, or its own changes read from it."""
-    return modifies(node) or bool(read_by_changes(node))
-
-
-def read_by_changes(node: object) -> set[str]:
-    """Return the WITH items that ON CONFLICT and RETURNING of an INSERT name: its source cannot hand them over."""
-    if not isinstance(node, ast.Insert) or node.with_ is None:
-        return set()
-    names = frozenset(item.name for item in node.with_.ctes)
-    clauses = (*node.returning, *([node.on_conflict] if node.on_conflict is not None else ()))
-    return {reference.name for clause in clauses for reference in references(clause, names)}
 
 
 def bind_with_changes(context: BindContext, node: Any) -> st.WithChanges:
@@ -87,7 +65,7 @@ def _check_items(clause: ast.With) -> None:
         if item.name in names:
             raise SqlError("42712", f'WITH query name "{item.name}" specified more than once', span=item.span)
         names.add(item.name)
-        if clause.recursive and isinstance(item.query, _CHANGES) and _reads(item.query, {item.name}):
+        if clause.recursive and isinstance(item.query, CHANGES) and _reads(item.query, {item.name}):
             raise SqlError(
                 "42P19",
                 f'recursive query "{item.name}" must not contain data-modifying statements',
@@ -104,7 +82,7 @@ def _apart(items: list[ast.Cte], wanted: set[str]) -> set[str]:
     in the end.
     """
     by_name = {item.name: item for item in items}
-    found = {item.name for item in items if isinstance(item.query, _CHANGES)} | wanted
+    found = {item.name for item in items if isinstance(item.query, CHANGES)} | wanted
     todo = list(found)
     while todo:
         node = by_name[todo.pop()].query
@@ -135,12 +113,6 @@ def _step(
     context: BindContext, item: ast.Cte, *, recursive: bool
 ) -> tuple[st.QueryStatement | q.Insert | q.Update | q.Delete, tuple[q.OutputColumn, ...] | None]:
     """Bind one step; returns it and the columns of its rows, None where it has none."""
-    from planner.bind.change.dml import (
-        bind_delete,
-        bind_insert,
-        bind_update,
-    )  # whose sources may have items themselves
-
     match item.query:
         case ast.Insert():
             made: q.Insert | q.Update | q.Delete = bind_insert(context, item.query)

@@ -20,11 +20,11 @@ from pgwire.release import let_go
 from planner import ast
 from planner import statements as st
 from planner.base.errors import Span, SqlError, not_supported
+from planner.bind.change.changing_items import modifies
 from planner.bind.change.kept_changes import kept_change, kept_insert, kept_merge
-from planner.bind.change.with_items import modifies
 from planner.bind.context import Arguments, BindContext, make_context
 from planner.bind.define.relations import relations_named
-from planner.bind.define.table.table_parts import creation_schema
+from planner.bind.define.table.placing import creation_schema
 from planner.bind.expression.calls import result_row
 from planner.bind.expression.expr import bind_kept
 from planner.bind.expression.funcs import MAX_ARGUMENTS

@@ -11,17 +11,13 @@ from __future__ import annotations
 from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
-from planner.bind.change.with_items import modifies
+from planner.bind.change.changing_items import modifies
 from planner.bind.context import BindContext
 from planner.bind.define.relations import relations_named
 from planner.bind.define.table.options import check_storage_options
+from planner.bind.define.table.placing import creation_schema, persistence_of
 from planner.bind.define.table.table import columns_of_query
-from planner.bind.define.table.table_parts import (
-    check_access_method,
-    check_tablespace,
-    creation_schema,
-    persistence_of,
-)
+from planner.bind.define.table.table_parts import check_access_method, check_tablespace
 from planner.bind.query.select import bind_query, bind_view
 from planner.bind.stored import stored_query
 from planner.catalog.relation_kinds import STORING

@@ -10,7 +10,7 @@ from planner import statements as st
 from planner.base.errors import SqlError, not_supported
 from planner.bind.context import BindContext
 from planner.bind.define.grant import check_roles, letter_of
-from planner.bind.define.table.table_parts import creation_schema
+from planner.bind.define.table.placing import creation_schema
 from planner.bind.session.utility import owner_name
 from planner.catalog.acl import ALL, ordered
 

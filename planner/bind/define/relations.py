@@ -15,11 +15,11 @@ from pgwire.voice import notice
 from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
+from planner.bind.change.changing_items import modifies
 from planner.bind.change.updatable import obstacle_to_check
-from planner.bind.change.with_items import modifies
 from planner.bind.context import BindContext
 from planner.bind.define.table.options import check_storage_options, option_text
-from planner.bind.define.table.table_parts import creation_schema, persistence_of
+from planner.bind.define.table.placing import creation_schema, persistence_of
 from planner.bind.define.types import bind_drop_type
 from planner.bind.query.select import bind_query
 from planner.bind.session.utility import owner_name

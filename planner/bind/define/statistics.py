@@ -17,7 +17,7 @@ from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError
 from planner.bind.context import BindContext
-from planner.bind.define.table.table_parts import creation_schema
+from planner.bind.define.table.placing import creation_schema
 from planner.bind.expression.expr import bind_kept
 from planner.bind.scope import SYSTEM_COLUMNS
 from planner.bind.session.utility import owner_name

@@ -9,7 +9,7 @@ from planner import ast
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
 from planner.bind.context import BindContext
-from planner.bind.define.table.table_parts import creation_schema
+from planner.bind.define.table.placing import creation_schema
 from planner.bind.session.utility import owner_name
 from planner.catalog import TypeDef
 from planner.catalog.relation_kinds import ROW_TYPED

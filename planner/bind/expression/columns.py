@@ -16,6 +16,7 @@ from planner import ast
 from planner.base.errors import Span, SqlError
 from planner.bind.expression.expr import bind_expr, register
 from planner.bind.expression.subscripts import subscript
+from planner.bind.recursion import CALL_ON
 from planner.bind.scope import Item, Scope, missing_column, missing_table
 from planner.conversion.composite import is_composite, opened
 from planner.facts import RECORD, UNKNOWN, facts
@@ -39,6 +40,9 @@ from planner.query import (
 from planner.types import SqlType
 from planner.types.domains import base_oid
 from planner.types.facts import element_of, format_type
+
+# Fields a ROW may have, as PostgreSQL.
+MAX_ROW_FIELDS = 1664
 
 
 def _column_ref(scope: Scope, node: ast.ColumnRef) -> Expr:
@@ -149,9 +153,7 @@ def _function_of_row(
     """Return ``name(row)`` if that is a function of a row value, else None."""
     if name not in facts().procs_by_name and not scope.context.catalog.functions_named(name):
         return None
-    from planner.bind.expression.funcs import call_on  # whose arguments are columns
-
-    return call_on(scope, name, scope.whole_row(*entry, span), span)
+    return CALL_ON.call(scope, name, scope.whole_row(*entry, span), span)
 
 
 # --- stars --------------------------------------------------------------------------------------
@@ -345,9 +347,7 @@ def select_field(scope: Scope, expr: Expr, name: str, span: Span | None) -> Expr
         if field == name:
             return _field_of(scope, opened(expr, scope.context.env.row_type), position, type_, name, span)
     if name in facts().procs_by_name or scope.context.catalog.functions_named(name):
-        from planner.bind.expression.funcs import call_on  # whose arguments are columns
-
-        call = call_on(scope, name, expr, span)
+        call = CALL_ON.call(scope, name, expr, span)
         if call is not None:
             return call
     if not is_row(expr):
@@ -409,5 +409,14 @@ def _indirection(scope: Scope, node: ast.Indirection) -> Expr:
     return expr
 
 
+def _row(scope: Scope, node: ast.Row) -> Expr:
+    fields = expand_stars(scope, node.items)
+    if len(fields) > MAX_ROW_FIELDS:
+        raise SqlError("54011", f"ROW expressions can have at most {MAX_ROW_FIELDS} entries", span=node.span)
+    names = tuple([f"f{i}" for i in range(1, len(fields) + 1)])
+    return RowExpr(type=SqlType(RECORD), fields=fields, names=names, span=node.span)
+
+
 register(ast.ColumnRef, _column_ref)
+register(ast.Row, _row)
 register(ast.Indirection, _indirection)

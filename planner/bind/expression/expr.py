@@ -43,7 +43,6 @@ from planner.facts import (
     INT8,
     NAME,
     NUMERIC,
-    RECORD,
     TEXT,
     TIME,
     TIMESTAMP,
@@ -66,7 +65,6 @@ from planner.query import (
     MinMaxExpr,
     NullTest,
     RelabelType,
-    RowExpr,
 )
 from planner.types import SqlType
 from planner.types.domains import names_domain, no_array_type, plain_type
@@ -76,9 +74,6 @@ Binder = Callable[[Scope, Any], Expr]
 
 _BOOLEAN = SqlType(BOOL)
 _INT4, _UNKNOWN = SqlType(INT4), SqlType(UNKNOWN)
-
-# Fields a ROW may have, as PostgreSQL.
-MAX_ROW_FIELDS = 1664
 
 
 def bind_expr(scope: Scope, node: ast.Expression) -> Expr:
@@ -312,23 +307,7 @@ def _min_max(scope: Scope, node: ast.MinMax) -> Expr:
     return MinMaxExpr(type=type_, greatest=node.greatest, args=coerced, lt=less.proc, span=node.span)
 
 
-# --- rows and arrays ----------------------------------------------------------------------------
-
-
-def _row(scope: Scope, node: ast.Row) -> Expr:
-    from planner.bind.expression.columns import expand_stars  # which bind expressions
-
-    fields = expand_stars(scope, node.items)
-    if len(fields) > MAX_ROW_FIELDS:
-        raise SqlError("54011", f"ROW expressions can have at most {MAX_ROW_FIELDS} entries", span=node.span)
-    names = tuple([f"f{i}" for i in range(1, len(fields) + 1)])
-    return RowExpr(type=SqlType(RECORD), fields=fields, names=names, span=node.span)
-
-
-def _of_parts(scope: Scope, node: ast.OfParts) -> Expr:
-    from planner.bind.change.assign_part import bind_of_parts  # whose subscripts are expressions
-
-    return bind_of_parts(scope, node)
+# --- arrays ----------------------------------------------------------------------------
 
 
 def bind_array(scope: Scope, node: ast.ArrayLiteral, target: SqlType | None, context: str = "ARRAY") -> Expr:
@@ -451,8 +430,6 @@ _BINDERS: dict[type, Binder] = {
     ast.Case: _case,
     ast.Coalesce: _coalesce,
     ast.MinMax: _min_max,
-    ast.Row: _row,
-    ast.OfParts: _of_parts,
     ast.ArrayLiteral: _array,
     ast.TypeCast: _cast,
     ast.Collate: _collate,

@@ -17,7 +17,8 @@ from planner.base.errors import Span, SqlError
 from planner.bind.query.search_cycle import added_columns, with_search_and_cycle
 from planner.bind.query.search_cycle import check_form as check_search_form
 from planner.bind.query.search_cycle import check_names as check_search_names
-from planner.bind.recursion import QUERY
+from planner.bind.query.set_operations import combine
+from planner.bind.recursion import ITEM_CHANGE, QUERY
 from planner.bind.scope import CteEntry, Scope
 from planner.conversion.order import can_hash
 from planner.query import Cte, CycleColumns, OutputColumn, QueryExpr, SearchColumns, SetOp, Values
@@ -125,9 +126,7 @@ def _plain(scope: Scope, item: ast.Cte) -> None:
 
 def _changing(scope: Scope, item: ast.Cte) -> None:
     """Bind an item that changes data to be printed; that it can be run is looked at elsewhere."""
-    from planner.bind.change.kept_changes import kept_item  # whose sources are queries
-
-    change, columns = kept_item(scope, item)
+    change, columns = ITEM_CHANGE.call(scope, item)
     shown = Values(columns=columns, rows=())
     _enter(scope, item, shown, recursive=False)
     scope.ctes[item.name].returns = bool(columns)
@@ -135,8 +134,6 @@ def _changing(scope: Scope, item: ast.Cte) -> None:
 
 
 def _recursive(scope: Scope, item: ast.Cte) -> None:
-    from planner.bind.query.select import combine  # which binds WITH
-
     node = item.query
     if not isinstance(node, ast.SetOp) or node.op != "union":
         raise SqlError(

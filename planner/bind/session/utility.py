@@ -20,8 +20,8 @@ from planner import ast
 from planner import statements as st
 from planner.base.errors import Span, SqlError, not_supported
 from planner.base.quoting import quote_identifier
+from planner.bind.change.changing_items import modifies
 from planner.bind.change.current_of import with_keys
-from planner.bind.change.with_items import modifies
 from planner.bind.context import BindContext
 from planner.bind.define.table.options import boolean_option, check_words, option_text, redundant
 from planner.bind.define.table.table_parts import check_clusterable

@@ -10,7 +10,6 @@ whatever the session's settings are. Functions live in pg_catalog alone, so no s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
@@ -19,7 +18,6 @@ from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from pgwire.codecs.users.types import latest_row
 from pgwire.give_way import give_way
-from pgwire.kept import kept
 from pgwire.release import release_all
 from planner import ast
 from planner.base.errors import Span, SqlError, not_supported
@@ -47,18 +45,16 @@ from planner.catalog.foreign import ForeignDef, Name
 from planner.catalog.opclasses import OpclassDef
 from planner.catalog.rights import restricted_functions
 from planner.catalog.statistics import StatisticsDef
-from planner.conversion.casts import coerce_to_boolean, coerce_to_column, resolve_unknown, try_coerce
-from planner.conversion.collations import COLLATIONS, mixing, without_collations
-from planner.conversion.domain_checks import default_sql
+from planner.conversion.casts import coerce_to_column, try_coerce
+from planner.conversion.collations import COLLATIONS, mixing
 from planner.conversion.env import CoerceEnv, ParamTypes
 from planner.conversion.pathways import CastContext
 from planner.deparse import deparse_expr, deparse_query
-from planner.facts import BOOL, INT2, INT4, INT8, NUMERIC, REGCLASS, REGROLE
+from planner.facts import BOOL, INT2, INT4, INT8, NUMERIC, REGROLE
 from planner.functions.values.names_of import NamesOf
 from planner.functions.values.reg import NAMED
 from planner.parse import parse_expression
 from planner.query import (
-    TABLEOID,
     ArrayCoerce,
     ArrayExpr,
     CoerceViaIO,
@@ -76,9 +72,6 @@ from planner.query import (
 )
 from planner.query.rewrite import replace_children
 from planner.query.tables import table_range
-from planner.query.walk import walk
-from planner.rules.fold import fold
-from planner.rules.plain import without_domains
 from planner.types import SqlType
 from planner.types.facts import format_type
 
@@ -283,137 +276,17 @@ def _named_now(context: BindContext, node: Expr, name: Expr) -> Expr:
     return Const(type=node.type, value=names.read(node.type.oid, name.value))
 
 
-def stored_default(
-    sql: str,
-    type_: SqlType,
-    catalog: Catalog | None = None,
-    functions: set[int] | None = None,
-    *,
-    calls: bool = False,
-) -> Expr:
-    """Return the expression of a stored default, of its column's type, as it is evaluated.
-
-    It is a pure function of the text unless that makes rows or calls users' functions, which are looked up in
-    ``catalog``; their oids are added to ``functions``. ``calls``: it may hold calls that only a query can
-    make (``planner.bind.stored.runnable.must_be_called``), else they are 0A000.
-    """
-    if catalog is None or not (calls_functions(sql) or _ROWS.search(sql)):
-        return _pure_default(sql, type_)
-    from planner.bind.stored.runnable import runnable, runnable_or_called  # which puts stored bodies in
-
-    expr = _bound_default(sql, type_, catalog)
-    made = runnable_or_called(expr, catalog, functions) if calls else runnable(expr, catalog, functions)
-    return fold(without_domains(made))
-
-
-def calls_functions(sql: str) -> bool:
-    """Tell whether a stored text may call users' functions, which it names by oid
-    (``planner.deparse.expr.stored_function``).
-    """
-    return _CALL.search(sql) is not None
-
-
-_CALL = re.compile(r'"#\d+"\(')
-_ROWS = re.compile(r"\bROW\(|\)\.")  # which attributes they have, a catalog says
-
-
-def _bound_default(sql: str, type_: SqlType, catalog: Catalog) -> Expr:
+def bound_default(sql: str, type_: SqlType, catalog: Catalog) -> Expr:
+    """Return the expression of a stored default as it is printed; to be evaluated, ``planner.bind.stored.evaluated``."""
     context = stored_context(catalog, sql)
     expr: Expr = without_spans(bind_default(context, parse_expression(sql), "", type_))
     return expr
-
-
-@kept(4096)
-def _pure_default(sql: str, type_: SqlType) -> Expr:
-    return fold(without_domains(_bound_default(sql, type_, EMPTY_CATALOG)))
-
-
-def column_default(
-    column: ColumnDef, catalog: Catalog, functions: set[int] | None = None, *, calls: bool = False
-) -> Expr | None:
-    """Return a column's default expression, or else its domain's; None where it has none.
-
-    A generated column is computed, whatever is said. ``functions`` and ``calls`` as in ``stored_default``.
-    """
-    if column.generated:
-        return None
-    sql = column.default_sql
-    if sql is None and column.domain:
-        sql = default_sql(catalog, column.domain)
-    if sql is None:
-        return None
-    made: Expr = stored_default(sql, column.declared, catalog, functions, calls=calls)
-    if column.identity:
-        made = _of_identity(made)
-    return made
-
-
-def _of_identity(node: object) -> Any:
-    """Return the default of an identity column: whoever may store the row may draw its value
-    (``SequenceSystem.next``).
-    """
-    if isinstance(node, Const) and node.type.oid == REGCLASS and isinstance(node.value, int):
-        return replace(node, value=-node.value)
-    return replace_children(node, _of_identity)
 
 
 def without_spans(node: Any) -> Any:
     """Return a tree without spans: those of a stored text would point into another text."""
     node = replace_children(node, without_spans)
     return replace(node, span=None) if getattr(node, "span", None) is not None else node
-
-
-# --- checks ---------------------------------------------------------------------------------------
-
-
-def bind_check_expr(context: BindContext, node: ast.Expression, relation: RelationDef) -> Expr:
-    """Bind a CHECK over ``relation``'s columns; 0A000 for sub-queries and what ``runnable`` refuses, 42804
-    unless boolean.
-    """
-    from planner.bind.stored.runnable import check_runnable  # which puts stored bodies in
-
-    scope = table_scope(context, relation)
-    expr = bind_kept(scope, node, "CHECK")
-    for item in walk(expr):
-        if isinstance(item, Var) and item.attnum < 0 and item.attnum != TABLEOID:
-            raise SqlError(
-                "42P10",
-                f'system column "{item.name}" reference in check constraint is invalid',
-                span=item.span,
-            )
-    made = coerce_to_boolean(expr, "CHECK", context.env)
-    check_runnable(made, context.catalog)  # it has to be, later
-    return made
-
-
-def bind_check(
-    sql: str, relation: RelationDef, catalog: Catalog, *, settings: CodecSettings = DEFAULT
-) -> Expr:
-    """Return the expression of a stored CHECK; Vars are range 0. ``settings`` do not matter to it.
-
-    It is evaluated after ``planner.bind.stored.runnable``.
-    """
-    context = stored_context(catalog, sql)
-    expr: Expr = without_spans(bind_check_expr(context, parse_expression(sql), relation))
-    return expr
-
-
-def bind_key_expr(
-    sql: str, relation: RelationDef, catalog: Catalog, functions: set[int] | None = None
-) -> Expr:
-    """Return a stored expression of a partition key, as it is evaluated; the oids of what it calls are added
-    to ``functions``.
-    """
-    from planner.bind.stored.runnable import runnable  # which puts stored bodies in
-
-    context = stored_context(catalog, sql)
-    expr: Expr = without_spans(
-        bind_kept(table_scope(context, relation), parse_expression(sql), "PARTITION BY")
-    )
-    made: Expr = without_collations(
-        without_domains(runnable(resolve_unknown(expr, context.env), catalog, functions))
-    )
-    return fold(made)
 
 
 def deparse_check(expr: Expr, relation: RelationDef) -> str:
@@ -513,7 +386,7 @@ def _one_meaning(one: Any, other: Any) -> bool:
 
 def rebase_default_text(sql: str, type_: SqlType, before: Catalog, after: Catalog) -> str:
     """Return the text of a stored default as it must read under ``after``."""
-    made: Expr = renamed(_bound_default(sql, type_, before), after)
+    made: Expr = renamed(bound_default(sql, type_, before), after)
     return deparse_expr(made)
 
 

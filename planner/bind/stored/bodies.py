@@ -21,7 +21,7 @@ from planner import ast
 from planner import query as qt
 from planner import statements as st
 from planner.base.errors import SqlError, not_supported
-from planner.bind.change.with_items import runs_in_parts
+from planner.bind.change.changing_items import runs_in_parts
 from planner.bind.context import BindContext
 from planner.bind.expression.calls import result_row
 from planner.bind.recursion import ENVELOPE, QUERY, STATEMENT

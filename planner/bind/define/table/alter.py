@@ -57,7 +57,7 @@ from planner.bind.define.trigger import TRIGGER_ACTIONS, bind_enable
 from planner.bind.define.types import bind_rename_type, bind_set_type_schema, bind_type_owner
 from planner.bind.scope import SYSTEM_COLUMNS
 from planner.bind.session.utility import owner_name
-from planner.bind.stored import stored_default
+from planner.bind.stored.evaluated import stored_default
 from planner.catalog import ColumnDef, RelationDef
 from planner.catalog.relation_kinds import (
     CALLED,

@@ -16,7 +16,8 @@ from planner.bind.define.extension_operators import check_class_made
 from planner.bind.define.table.index import index_expression, key_expression, key_names
 from planner.bind.define.table.options import check_storage_options
 from planner.bind.define.table.table_parts import check_tablespace
-from planner.bind.stored import bind_check_expr, with_oids
+from planner.bind.stored import with_oids
+from planner.bind.stored.evaluated import bind_check_expr
 from planner.bind.stored.runnable import runnable
 from planner.catalog import RelationDef
 from planner.conversion.resolve import make_operator

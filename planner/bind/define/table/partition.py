@@ -18,7 +18,8 @@ from planner.bind.define.extension_operators import check_class_made, made_by_us
 from planner.bind.define.table.table_parts import column_collation
 from planner.bind.expression.expr import bind_clause, bind_kept
 from planner.bind.scope import SYSTEM_COLUMNS, Scope
-from planner.bind.stored import bind_check, stored_context, table_scope, with_oids, without_spans
+from planner.bind.stored import stored_context, table_scope, with_oids, without_spans
+from planner.bind.stored.evaluated import bind_check
 from planner.bind.stored.runnable import restricted_calls, runnable_now
 from planner.bind.stored.shown import over_table
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef

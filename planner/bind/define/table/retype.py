@@ -19,7 +19,8 @@ from planner.bind.define.table.sequence import BOUNDS, NO_IDENTITY_TYPE
 from planner.bind.define.table.table_parts import column_type, declared_collation
 from planner.bind.expression.expr import bind_kept
 from planner.bind.scope import SYSTEM_COLUMNS
-from planner.bind.stored import stored_default, table_scope
+from planner.bind.stored import table_scope
+from planner.bind.stored.evaluated import stored_default
 from planner.bind.stored.runnable import must_be_called, runnable, runnable_now
 from planner.catalog import ColumnDef, RelationDef
 from planner.catalog.row_parts import refuse_member

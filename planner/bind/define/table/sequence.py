@@ -18,6 +18,7 @@ from planner import statements as st
 from planner.base.errors import Span, SqlError
 from planner.bind.context import BindContext
 from planner.bind.define.table.options import boolean_option
+from planner.bind.define.table.placing import creation_schema, persistence_of
 from planner.catalog import ColumnDef, RelationDef, SequenceDef
 from planner.catalog.named_oids import relations_in_text
 from planner.catalog.relation_kinds import RELATION_KINDS, SEQUENCE_OWNERS
@@ -38,11 +39,6 @@ SERIAL_TYPES: Mapping[str, int] = {
 
 def bind_create_sequence(context: BindContext, node: ast.CreateSequence) -> st.CreateSequence:
     """CREATE SEQUENCE. Raises SqlError 22023, 42601, 42P01, 42703, 42809, 3F000, 42P16."""
-    from planner.bind.define.table.table_parts import (
-        creation_schema,
-        persistence_of,
-    )  # which makes serial columns' sequences
-
     options = options_by_name(node.options)
     if "restart" in options or "sequence_name" in options:
         word = "RESTART" if "restart" in options else "SEQUENCE NAME"

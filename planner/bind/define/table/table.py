@@ -18,7 +18,7 @@ from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.base.errors import Span, SqlError, not_supported
-from planner.bind.change.with_items import modifies
+from planner.bind.change.changing_items import modifies
 from planner.bind.context import BindContext
 from planner.bind.define.statistics import copied_statistics
 from planner.bind.define.table.exclusion import exclusion_spec, exclusions_of_partitions
@@ -26,6 +26,7 @@ from planner.bind.define.table.generated import columns_used
 from planner.bind.define.table.index import computed_index, create_index, index_keys, key_names, with_hidden
 from planner.bind.define.table.options import check_storage_options
 from planner.bind.define.table.partition import bind_bound, bind_key
+from planner.bind.define.table.placing import creation_schema, persistence_of
 from planner.bind.define.table.sequence import drawn_from
 from planner.bind.define.table.table_parts import (
     TableParts,
@@ -40,9 +41,7 @@ from planner.bind.define.table.table_parts import (
     check_column_name,
     check_key_columns,
     check_tablespace,
-    creation_schema,
     makes_sequence,
-    persistence_of,
     refuse_constraint,
     relation_of,
     with_attributes,
@@ -50,7 +49,7 @@ from planner.bind.define.table.table_parts import (
 from planner.bind.define.table.typed import type_of_table, typed_columns
 from planner.bind.query.select import bind_query
 from planner.bind.session.utility import bind_execute
-from planner.bind.stored import bind_check
+from planner.bind.stored.evaluated import bind_check
 from planner.catalog import ColumnDef, RelationDef
 from planner.catalog.relation_kinds import COLUMNED, RELATION_KINDS
 from planner.conversion.collations import COLLATE_HINT, query_collations, type_collation

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from planner import ast
 from planner import statements as st
@@ -20,7 +20,8 @@ from planner.bind.define.table.generated import bind_generation, columns_used
 from planner.bind.define.table.options import check_storage_options
 from planner.bind.define.table.sequence import SERIAL_TYPES, identity_sequence, serial_sequence
 from planner.bind.scope import SYSTEM_COLUMNS
-from planner.bind.stored import bind_check_expr, bind_default, with_oids
+from planner.bind.stored import bind_default, with_oids
+from planner.bind.stored.evaluated import bind_check_expr
 from planner.bind.stored.runnable import must_be_called, runnable_or_called
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef
 from planner.catalog.foreign import Options
@@ -36,48 +37,6 @@ from planner.types.domains import base_oid, domain_named, is_domain, plain_type
 from planner.types.facts import format_type, plain_collation
 
 Default: TypeAlias = tuple[Expr | None, str | None]
-
-
-def creation_schema(context: BindContext, node: ast.TableRef, span: Span | None = None) -> str:
-    """Return the schema a new relation goes to; ``pg_temp`` for temporary ones.
-
-    ``span``: where errors point to; PostgreSQL looks the schema up without the statement's text for all but
-    CREATE TABLE.
-
-    The path's temporary schema counts where the setting lists it: behind pg_catalog, which is searched first then.
-    Raises SqlError 3F000 (no such schema, nothing to create in), 42P16 (temporary in a permanent schema).
-    """
-    if node.schema.startswith("pg_temp_"):
-        context.check_open(node.schema, node.span)
-        if context.catalog.schema(node.schema) is not None and node.schema not in context.search_path:
-            raise SqlError("42P16", "cannot create relations in temporary schemas of other sessions")
-    own = node.schema == "pg_temp" or (
-        node.schema.startswith("pg_temp_") and node.schema in context.search_path
-    )
-    if node.persistence == "t" or own:
-        if node.schema and not own:
-            if context.catalog.schema(node.schema) is None:
-                raise SqlError("3F000", f'schema "{node.schema}" does not exist', span=span)
-            raise SqlError("42P16", "cannot create temporary relation in non-temporary schema", span=span)
-        return "pg_temp"
-    if node.schema:
-        if context.catalog.schema(node.schema) is None:
-            raise SqlError("3F000", f'schema "{node.schema}" does not exist', span=span)
-        return node.schema
-    listed = False
-    for name in context.search_path:
-        if name == "pg_catalog":
-            listed = True
-        elif not name.startswith("pg_temp"):
-            return name
-        elif listed:
-            return "pg_temp"
-    raise SqlError("3F000", "no schema has been selected to create in", span=span)
-
-
-def persistence_of(node: ast.TableRef, schema: str) -> Literal["p", "t", "u"]:
-    """Return the persistence written, or ``t`` for what goes to ``schema`` pg_temp."""
-    return "t" if schema == "pg_temp" else node.persistence
 
 
 def check_tablespace(name: str) -> None:
