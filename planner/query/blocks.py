@@ -313,7 +313,9 @@ class CycleColumns:
 
 
 class ItemChange:
-    """A change of rows that an item of WITH may be, where it is kept to be printed: ``planner.query.changes`` has them."""
+    """A change of rows that an item of WITH may be, where it is kept to be printed; ``planner.query.changes``
+    says which there are.
+    """
 
     __slots__ = ()
 

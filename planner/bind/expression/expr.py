@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from pgwire.codecs.domain import VECTORS
 from pgwire.codecs.errors import DataError
@@ -114,6 +114,13 @@ def bind_boolean(scope: Scope, node: ast.Expression, clause: str) -> Expr:
 def register(kind: type[ast.Node], binder: Binder) -> None:
     """Enter the binder of an AST class (each family does this once, at import)."""
     _BINDERS[kind] = binder
+
+
+def check_total() -> None:
+    """Raise RuntimeError where a class of expressions has no binder; asked once all families are imported."""
+    missing = [kind.__name__ for kind in get_args(ast.Expression) if kind not in _BINDERS]
+    if missing:
+        raise RuntimeError(f"nobody binds {', '.join(missing)}")
 
 
 # --- constants and parameters -------------------------------------------------------------------

@@ -277,7 +277,9 @@ def _named_now(context: BindContext, node: Expr, name: Expr) -> Expr:
 
 
 def bound_default(sql: str, type_: SqlType, catalog: Catalog) -> Expr:
-    """Return the expression of a stored default as it is printed; to be evaluated, ``planner.bind.stored.evaluated``."""
+    """Return the expression of a stored default as it is printed; what computes it is made of it in
+    ``planner.bind.stored.evaluated``. Raises SqlError.
+    """
     context = stored_context(catalog, sql)
     expr: Expr = without_spans(bind_default(context, parse_expression(sql), "", type_))
     return expr

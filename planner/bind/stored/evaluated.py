@@ -1,4 +1,5 @@
-"""Stored expressions as they are evaluated: defaults, checks and keys of partitions, the bodies of what they call put in.
+"""Stored expressions as they are evaluated: defaults, checks and keys of partitions, with the bodies of what
+they call put in.
 
     default_sql   --parse, bind--> tree --runnable, without domains, folded-->  what computes the value
     CHECK         bound and looked at: it has to be runnable, later
