@@ -7,8 +7,11 @@ import dataclasses
 import pytest
 
 from pgwire.codecs.settings import CodecSettings
+from planner import ast
 from planner.base.errors import SqlError
 from planner.bind import bind_statement
+from planner.bind.expression import expr
+from planner.bind.expression.expr import check_total
 from planner.facts import INT4, INT8, NUMERIC, TEXT
 from planner.parse import parse, parse_one
 from planner.query import (
@@ -227,3 +230,10 @@ def test_a_dropped_column_leaves_no_trace():
     parsed = parse("SELECT * FROM emp")[0]
     bound = bind_statement(parsed.statement, parsed.text, catalog, ("public",))
     assert [(c.name, c.attnum) for c in bound.columns or ()] == [("id", 1), ("salary", 3), ("dept", 4)]
+
+
+def test_each_class_of_expressions_has_a_binder(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_total()
+    monkeypatch.delitem(expr._BINDERS, ast.OfParts)
+    with pytest.raises(RuntimeError, match="nobody binds OfParts"):
+        check_total()
