@@ -13,6 +13,7 @@ What uses a type: columns of it, and stored texts that name it (``planner.types.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -462,10 +463,13 @@ async def drop_types(
     await _drop_with_uses(session, targets)
 
 
-async def _drop_with_uses(session: Session, types: Sequence[TypeDef]) -> None:
+async def _drop_with_uses(
+    session: Session, types: Sequence[TypeDef], above: AbstractSet[int] = frozenset()
+) -> None:
     """Drop what uses types but functions, what is over them, and themselves as far as they are of the catalog's own.
 
     What is found to use them at first may be gone or changed when its turn comes: with what was dropped before.
+    ``above``: relations that whoever asks for it is about to drop.
     """
     namings = openly(Namings, session.catalog)
     gone = openly(namings.with_types_over, types)
@@ -475,7 +479,7 @@ async def _drop_with_uses(session: Session, types: Sequence[TypeDef]) -> None:
             made = session.catalog.type_by_oid(other.oid)
             if made is not None and made.oid not in going and not made.attributes[column.attnum - 1].dropped:
                 await drop_attribute(session, made, column.attnum)
-        await _drop_uses(session, type_, namings)
+        await _drop_uses(session, type_, namings, above)
         await drop_domain_checks(session, namings.domain_checks(type_.family))
         await session.cancelled.turn()
     left_over = [type_ for type_ in gone if session.catalog.type_by_oid(type_.oid) is not None]
@@ -511,11 +515,13 @@ def row_type_of(relation: RelationDef) -> TypeDef:
     )  # fmt: skip
 
 
-async def drop_uses_of_rows(session: Session, relations: Sequence[RelationDef]) -> None:
+async def drop_uses_of_rows(
+    session: Session, relations: Sequence[RelationDef], above: AbstractSet[int]
+) -> None:
     """Drop what uses the types of relations' rows, functions apart, and the types over them, as far as it is
-    still there.
+    still there, and not among the relations that are ``above`` anyway: views may use one another's rows.
     """
-    await _drop_with_uses(session, [row_type_of(relation) for relation in relations])
+    await _drop_with_uses(session, [row_type_of(relation) for relation in relations], above)
 
 
 async def drop_attribute(session: Session, type_: TypeDef, attnum: int) -> None:
@@ -543,7 +549,7 @@ def without_attribute(type_: TypeDef, attnum: int) -> TypeDef:
     return replace(type_, attributes=tuple(columns))
 
 
-async def _drop_uses(session: Session, type_: TypeDef, namings: Namings) -> None:
+async def _drop_uses(session: Session, type_: TypeDef, namings: Namings, above: AbstractSet[int]) -> None:
     using = namings.relations_naming(type_.family)
     # a view whose column has a default of the type loses that alone
     views = {
@@ -551,9 +557,10 @@ async def _drop_uses(session: Session, type_: TypeDef, namings: Namings) -> None
         for use in openly(uses_of, session, type_.family, using)
         if use.relation.kind in BY_QUERY and use.kind in ("view", "column")
     }
-    left = [view for view in map(session.catalog.relation_by_oid, sorted(views)) if view is not None]
-    await drop_relations(session, left, cascade=True, quiet=True)
-    now = [relation for relation in map(session.catalog.relation_by_oid, [r.oid for r in using]) if relation]
+    left = [view for view in map(session.catalog.relation_by_oid, sorted(views - above)) if view is not None]
+    await drop_relations(session, left, cascade=True, quiet=True, above=above)
+    there = [relation.oid for relation in using if relation.oid not in above]
+    now = [relation for relation in map(session.catalog.relation_by_oid, there) if relation]
     for use in openly(uses_of, session, type_.family, now):
         await drop_use(session, use)
 

@@ -10,6 +10,7 @@ others refer to (0A000).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
@@ -297,11 +298,12 @@ async def drop_relations(
     quiet: bool = False,
     of_source: int = 0,
     ending: bool = False,
+    above: AbstractSet[int] = frozenset(),
 ) -> None:
     """Drop tables and views; with ``cascade`` also the views that read them and the foreign keys that refer to them.
 
     Tables of a source are dropped with it (``of_source``), else refused. ``ending``: at the end of a
-    transaction or session, when nothing reads them any more.
+    transaction or session, when nothing reads them any more. ``above``: what whoever asks for it drops next.
     """
     from engine.definitions.dropping.function_uses import (  # it drops relations
         drop_naming,
@@ -377,7 +379,8 @@ async def drop_relations(
             between()
     if any(one.what for one in of_rows):
         await depends.drop_functions(session, called, cascade=True, quiet=True)
-        await drop_uses_of_rows(session, typed)
+        dropped = {relation.oid for relation in (*targets, *owned, *dependents)}
+        await drop_uses_of_rows(session, typed, above | dropped)
     await drop_naming(session, going)
     await define.drop_foreign_keys(session, keys)
     for table, trigger in triggers_from(session.catalog, oids):

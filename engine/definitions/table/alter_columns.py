@@ -61,7 +61,13 @@ from planner.base.errors import SqlError, not_supported
 from planner.bind import bind_check, deparse_check, generated_from, rebase_view
 from planner.bind.define.statistics import retyped_statistics
 from planner.bind.define.table.generated import columns_used
-from planner.bind.define.table.index import dropped_column, rebound_indexes, with_hidden, without_indexes
+from planner.bind.define.table.index import (
+    dropped_column,
+    named_anew,
+    rebound_indexes,
+    with_hidden,
+    without_indexes,
+)
 from planner.bind.stored.domain_checks import demand
 from planner.bind.stored.evaluated import column_default, stored_default
 from planner.catalog import ColumnDef, IndexDef, RelationDef
@@ -444,6 +450,7 @@ async def alter_types(
     by_attnum = {one.after.attnum: one.after for one in retyped}
     columns = tuple(by_attnum.get(c.attnum, c) for c in relation.columns)
     changed = _with_checks_rebound(session, replace(relation, columns=columns))
+    changed = named_anew(changed, {*by_attnum, *generated_from(relation, tuple(by_attnum), session.catalog)})
     if any(index.computed for index in changed.every_index):
         try:
             changed = rebound_indexes(changed, changed, session.catalog)

@@ -94,7 +94,8 @@ def bind_body(
     except SqlError as error:
         if error.where is None:
             of_rows = function.result == RECORD or result_row(context.catalog, function.result) is not None
-            when = "startup" if of_rows else "inlining"
+            inlines = not of_rows or (function.returns_set and function.volatility != "v")
+            when = "inlining" if inlines else "startup"
             error.where = f'SQL function "{function.name}" during {when}'
         raise
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from planner import ast
@@ -22,7 +23,7 @@ from planner.bind.expression.output_names import UNNAMED, column_name
 from planner.bind.scope import SYSTEM_COLUMNS, Scope
 from planner.bind.stored import stored_context, table_scope, with_oids, without_spans
 from planner.bind.stored.runnable import runnable
-from planner.catalog import Catalog, ColumnDef, IndexDef, IndexMethod, RelationDef
+from planner.catalog import Catalog, ColumnDef, IndexDef, IndexMethod, RelationDef, with_index_changed
 from planner.catalog.relation_kinds import RELATION_KINDS, STORING
 from planner.conversion.casts import coerce_to_boolean, resolve_unknown
 from planner.conversion.collations import COLLATE_HINT, expr_collation, without_collate
@@ -305,6 +306,25 @@ def rebound_indexes(
     return replace(
         table, columns=tuple(columns), indexes=tuple(indexes[:built]), unbuilt=tuple(indexes[built:])
     )
+
+
+def named_anew(table: RelationDef, attnums: Collection[int]) -> RelationDef:
+    """Return a table whose indexes on some columns, hidden ones too, call their columns as these are called now: they
+    are built anew.
+    """
+    for index in table.every_index:
+        if index.key_names and not set(attnums).isdisjoint(index.kept + index.include + index.written):
+            columns = index.key_columns + index.include
+            names = [
+                table.column(a).name if a else name for a, name in zip(columns, index.key_names, strict=True)
+            ]
+            made = replace(index, key_names=key_names(names) if index.computed else ())
+            table = with_index_changed(table, index.oid, partial(_instead, made))
+    return table
+
+
+def _instead(made: IndexDef, _index: IndexDef) -> IndexDef:
+    return made
 
 
 def without_indexes(table: RelationDef, oids: Collection[int]) -> RelationDef:

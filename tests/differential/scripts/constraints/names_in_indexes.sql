@@ -15,3 +15,12 @@ alter table t alter x type bigint; alter table t2 alter bb type bigint; select a
 select conname, pg_get_constraintdef(oid) from pg_constraint where contype in ('p','u') and connamespace='ni'::regnamespace order by 1;
 
 drop schema ni cascade;
+create schema nj; set search_path = nj;
+create table t(id int primary key, name text, n int); create index on t(name) where n > 1; create index on t using gin (to_tsvector('simple', name)); create index on t(upper(name)); create index on t(name, n);
+alter table t rename name to full_name; create table copy (like t including all);
+select relname from pg_class where relkind='i' and relnamespace='nj'::regnamespace and relname ~ '^copy' order by 1;
+select c.relname, attname from pg_attribute join pg_class c on c.oid=attrelid where c.relkind='i' and c.relnamespace='nj'::regnamespace and relname ~ '^(t|copy)_' order by 1, attnum;
+create table t2(id int, name text); alter table t2 rename name to full_name; create index on t2(full_name) where id > 1; create table c2 (like t2 including all); select relname from pg_class where relkind='i' and relnamespace='nj'::regnamespace and relname ~ '^c2' order by 1;
+alter table t alter full_name type varchar(50); select c.relname, attname from pg_attribute join pg_class c on c.oid=attrelid where c.relkind='i' and c.relnamespace='nj'::regnamespace and relname ~ '^t_' order by 1, attnum;
+create table t4(a int, b int, c int); create index on t4(a,b) include(c); create index on t4((a+b), c); create unique index on t4(b) where c > 0; alter table t4 rename a to x; alter table t4 rename b to y; alter table t4 rename c to z; alter table t4 alter y type bigint; select c.relname, attname from pg_attribute join pg_class c on c.oid=attrelid where c.relkind='i' and c.relnamespace='nj'::regnamespace and relname ~ '^t4_' order by 1, attnum; alter table t4 alter z type bigint; select c.relname, attname from pg_attribute join pg_class c on c.oid=attrelid where c.relkind='i' and c.relnamespace='nj'::regnamespace and relname ~ '^t4_' order by 1, attnum; reindex table t4; select c.relname, attname from pg_attribute join pg_class c on c.oid=attrelid where c.relkind='i' and c.relnamespace='nj'::regnamespace and relname ~ '^t4_' order by 1, attnum;
+drop schema nj cascade;
