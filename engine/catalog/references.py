@@ -170,7 +170,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
         **_PLACED,
         **_all(
             _nothing, "array_oid", "array_name", "kind", "labels", "base_typmod", "dims", "not_null", "relation_oid",
-            "default_shown", "multirange_name", "multirange_array_name", "constructors",
+            "default_shown", "default_inherited", "multirange_name", "multirange_array_name", "constructors",
         ),
         "base": _oid, "collation": _oid, "default_sql": _text, "checks": _parts, "attributes": _parts, "subtype_diff": _oid,
         "extension": _oid,

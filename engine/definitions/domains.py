@@ -55,6 +55,7 @@ async def create_domain(session: Session, plan: Plan, statement: st.CreateDomain
         not_null=statement.not_null,
         default_sql=statement.default_sql,
         default_shown=_shown(session, statement.default_sql),
+        default_inherited=statement.default_inherited,
         collation=statement.collation,
     )
     for check in statement.checks:
@@ -98,7 +99,8 @@ async def set_default(
     """SET DEFAULT, DROP DEFAULT: rows that are there keep their values."""
     made = changed_type(session, statement.type)
     sql = statement.default_sql
-    await session.view.change([replace(made, default_sql=sql, default_shown=_shown(session, sql))])
+    shown = _shown(session, sql)
+    await session.view.change([replace(made, default_sql=sql, default_shown=shown, default_inherited=False)])
     return Command(plan.bound.tag)
 
 

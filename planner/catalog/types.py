@@ -62,7 +62,8 @@ class TypeDef:
     Of kind e(num): its ``labels`` in order. Of kind d(omain): what it is over (``base``, maybe a domain, with
     its typmod ``base_typmod``, ``dims`` as in ``ColumnDef``) and what it demands: ``default_sql`` and
     ``checks`` are canonical texts, ``value`` stands for the value. ``default_shown`` is the default as whoever
-    set it saw it (pg_type.typdefault); None for those of before 2026-12, too.
+    set it saw it (pg_type.typdefault); None for those of before 2026-12, too. ``default_inherited``: it came from the
+    domain that this one is over.
 
     Of kind b(ase): an extension's, with the same oids in every database (``planner.facts.ExtensionFact``).
     ``extension``: the one that a type of another kind belongs to, 0 for none.
@@ -82,6 +83,7 @@ class TypeDef:
     not_null: bool = False
     default_sql: str | None = None
     default_shown: str | None = None
+    default_inherited: bool = False
     checks: tuple[ConstraintDef, ...] = ()
     collation: int = 0
     attributes: tuple[ColumnDef, ...] = ()

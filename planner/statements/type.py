@@ -149,7 +149,7 @@ class DomainCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateDomain:
-    """CREATE DOMAIN. ``base`` may be a domain itself."""
+    """CREATE DOMAIN. ``base`` may be a domain itself, and the default its one."""
 
     schema: str
     name: str
@@ -159,6 +159,7 @@ class CreateDomain:
     checks: tuple[DomainCheck, ...]
     collation: int
     dims: int = 0
+    default_inherited: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ from planner.base.errors import SqlError
 from planner.bind.define.functions import body_statements
 from planner.bind.define.text_search import CLASSES
 from planner.bind.expression.calls import proc_fact
-from planner.catalog import ColumnDef, FunctionDef, RelationDef, TypeDef
+from planner.catalog import ColumnDef, FunctionDef, RelationDef
 from planner.catalog.collations import PG_COLLATION
 from planner.catalog.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.catalog.named_oids import array_elements, named_oids, relations_in_text
@@ -170,23 +170,14 @@ def relations_depend(session: Reading, item: RelationDef) -> Iterator[RowDict]:
             yield depends(PG_CLASS_OID, item.oid, PG_OPCLASS_OID, oid)
 
 
-def _is_converted(session: Reading, made: TypeDef) -> bool:
-    """Tell whether a domain's default is converted to the domain that it is over, which is not written: one that it
-    has from there is not.
-    """
-    if made.default_sql is None or not is_domain(made.base):
-        return False
-    under = session.catalog.type_by_oid(made.base)
-    return under is None or under.default_sql != made.default_sql
-
-
 @relation("pg_depend", "catalog")
 def domains_depend_on_functions(session: Reading) -> Iterator[RowDict]:
     """Yield pg_depend of domains and their constraints: on functions and on what they name."""
     for made in paced_iter(session.catalog.user_types()):  # of most there is nothing to yield
         found = objects_named(session, made.default_sql)
-        if _is_converted(session, made) and (PG_TYPE_OID, made.base) not in found:
-            found.append((PG_TYPE_OID, made.base))
+        converted = made.default_sql is not None and not made.default_inherited and is_domain(made.base)
+        if converted and (PG_TYPE_OID, made.base) not in found:
+            found.append((PG_TYPE_OID, made.base))  # to which it is converted, which is not written
         for of, oid in found:
             yield depends(PG_TYPE_OID, made.oid, of, oid)
         for check in made.checks:

@@ -97,6 +97,7 @@ def bind_create_domain(context: BindContext, node: ast.CreateDomain) -> st.Creat
         checks=tuple([_check(context, constraint, base) for constraint in checks]),
         collation=declared_collation(context, node.collation, base, node.span),
         dims=len(node.type.dims),
+        default_inherited=default is None,
     )
 
 
