@@ -53,6 +53,7 @@ types: $(STAMP)
 
 imports: $(STAMP)
 	$(BIN)/lint-imports
+	$(BIN)/python tools/imports.py --check
 
 golden: $(COMPILED)
 	$(BIN)/pytest tests/golden

@@ -41,7 +41,7 @@ def register(type_: TypeDef) -> None:
     known = facts().types.get(type_.oid)
     if known is not None and known.name == type_.name:
         return
-    if type_.kind == "d":
+    if type_.is_domain:
         _register_domain(type_)
     elif type_.kind == "c":
         register_rows_of(type_.oid, type_.array_oid, type_.name, type_.array_name)

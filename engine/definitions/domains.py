@@ -222,7 +222,7 @@ def domains_over(session: Session, oid: int) -> set[int]:
     """Return a domain and all domains that are over it, arrays apart."""
     found = {oid}
     for made in sorted(session.catalog.user_types(), key=lambda t: t.oid):
-        if made.kind == "d" and made.base in found:
+        if made.is_domain and made.base in found:
             found.add(made.oid)
     return found
 
@@ -235,7 +235,7 @@ def _columns_of(session: Session, made: TypeDef) -> Iterator[tuple[RelationDef, 
     family = domains_over(session, made.oid)
     containers = {oid: _containers(session, oid) for oid in sorted(family)}
     for relation in sorted(session.catalog.user_relations(), key=lambda r: r.oid):
-        if not relation.stored and relation.kind != "f":
+        if not relation.stored and not relation.server:
             continue
         for column in relation.live:
             if column.domain in family:
@@ -253,7 +253,7 @@ def _columns_of(session: Session, made: TypeDef) -> Iterator[tuple[RelationDef, 
 
 def _containers(session: Session, oid: int) -> set[int]:
     """Return the domains over arrays of a type, the range types over it or those, and the domains over these."""
-    found = {t.oid for t in session.catalog.user_types() if t.kind == "d" and element_of(t.base) == oid}
+    found = {t.oid for t in session.catalog.user_types() if t.is_domain and element_of(t.base) == oid}
     found |= {other for one in found for other in domains_over(session, one)}
     return found | _ranges_over(session, {oid} | found)
 

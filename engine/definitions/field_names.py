@@ -116,7 +116,7 @@ def _table(table: RelationDef, before: CatalogSnapshot, after: CatalogSnapshot, 
 
 
 def _domain(type_: TypeDef, before: CatalogSnapshot, after: CatalogSnapshot, has: Mentions) -> TypeDef:
-    if type_.kind != "d":
+    if not type_.is_domain:
         return type_
     checks = tuple(
         replace(

@@ -415,7 +415,7 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
         return None
     made = session.catalog.type_by_oid(oid)
     called = type_name(session, oid, None)
-    if statement.what == "domain" and (made is None or made.kind != "d" or oid != made.oid):
+    if statement.what == "domain" and (made is None or not made.is_domain or oid != made.oid):
         raise SqlError("42809", f'"{shown}" is not a domain')
     if made is None:
         raise SqlError("2BP01", f"cannot drop type {called} because it is required by the database system")

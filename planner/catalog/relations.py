@@ -70,7 +70,8 @@ class IndexDef:
     none), and ``kept`` all that its keys are stored with. ``written``: per key the column that was written, 0
     for an expression; ``expressions``: their canonical texts, "" for columns; ``where_sql``: that of the
     condition; ``key_names``: what pg_attribute calls the keys and what is carried with them, whatever the columns
-    are called since. All but ``where_sql`` are empty for plain indexes, ``key_names`` until a column is renamed. ``opclasses``: the operator class of each key, "" for the default one; empty where all are.
+    are called since. All but ``where_sql`` are empty for plain indexes, ``key_names`` until a column is renamed.
+    ``opclasses``: the operator class of each key, "" for the default one; empty where all are.
     ``collations``: likewise the oid of each key's collation, 0 for the one that its column or type has.
     ``options``: WITH (...) as written, ``statistics``: of each key (-1: by default), empty where none was
     set, ``clustered``, ``replica_identity``: all without effect.

@@ -99,6 +99,11 @@ class TypeDef:
         return hash((self.oid, self.name, len(self.labels)))  # not of a hundred thousand labels
 
     @property
+    def is_domain(self) -> bool:
+        """Whether it is a domain, of whose array type this is not asked."""
+        return self.kind == "d"
+
+    @property
     def base_type(self) -> SqlType:
         """What a domain is over."""
         return SqlType(self.base, self.base_typmod)

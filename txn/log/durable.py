@@ -26,7 +26,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from weakref import WeakValueDictionary
 
 from txn.base.errors import DamagedEntry, DamagedFile, Fenced, OutOfSpace, TxnError
@@ -53,6 +53,7 @@ from txn.persist.parts.salvage import examine
 from txn.persist.parts.write import build_sidecar, delete_part, write_part
 from txn.persist.reserve import Reserve, make_way
 from txn.persist.trouble import telling
+from txn.values.arrow import ArrowTable
 from txn.values.encoding import Piece, blob_pieces, decode_entry
 from txn.wal.apply import tidy
 from txn.wal.cache import LogMap
@@ -404,7 +405,7 @@ class DurableLog:
         self,
         shard: ShardId,
         spec: ShardSpec,
-        table: Any,
+        table: ArrowTable,
         *,
         sort: bool = True,
         writers: Sequence[Writers] = (),

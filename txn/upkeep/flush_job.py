@@ -38,6 +38,7 @@ from txn.mvcc.parts import PartState
 from txn.persist.parts.manifest import Ends, Manifest, ManifestPart
 from txn.persist.parts.merge_job import live_rows
 from txn.transaction.coordinator import Coordinator, SwapJob, swap_key
+from txn.values.arrow import ArrowTable
 from txn.values.columns import joined, rows_to_table_slowly
 
 if TYPE_CHECKING:
@@ -373,7 +374,9 @@ class Job:
         """Return the told transactions whose rows have been met."""
         return [await self._core.offload(lambda: writers_of(self._writers))] if self._writers else ()
 
-    async def _write(self, table: Any, made: list[PartState], writers: Sequence[Writers]) -> PartState | None:
+    async def _write(
+        self, table: ArrowTable, made: list[PartState], writers: Sequence[Writers]
+    ) -> PartState | None:
         """Write a part, note it in ``made`` and return it open; None for no rows.
 
         ``writers``: where the told transactions are that made rows of it.

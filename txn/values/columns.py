@@ -38,6 +38,7 @@ from txn.base.types import (
     bounded,
     row_keeps_bounds,
 )
+from txn.values.arrow import ArrowTable
 from txn.values.exact import (
     MAX_DIGITS,
     alike,
@@ -638,7 +639,7 @@ class RowPlan:
         self.constants = tuple(constants)
 
 
-def table_rows(table: Any, plan: RowPlan) -> list[Row]:
+def table_rows(table: ArrowTable, plan: RowPlan) -> list[Row]:
     """Return a pyarrow.Table's rows as tuples of the plan's schema. Holds the GIL: chunk it."""
     count = table.num_rows
     names = set(table.column_names)

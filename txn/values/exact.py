@@ -18,6 +18,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn.values.arrow import ArrowTable
+
 MAX_DIGITS: Final = 38
 """What an Arrow decimal of 128 bits has."""
 _PLAIN, _TEXT = "v", "x"
@@ -151,7 +153,7 @@ def concatenated(tables: Sequence[Any]) -> Any:
     return pa.concat_tables([_in_form(table, wide) for table in tables])
 
 
-def _in_form(table: Any, schema: Any) -> Any:
+def _in_form(table: ArrowTable, schema: Any) -> Any:
     columns = [
         _widened(table.column(field.name), field.type) if has_exact(field.type) else table.column(field.name)
         for field in schema
@@ -184,7 +186,7 @@ def table_of(arrays: Sequence[Any], schema: Any) -> Any:
     return pa.Table.from_arrays(arrays, schema=schema_of(arrays, schema))
 
 
-def settled(table: Any) -> Any:
+def settled(table: ArrowTable) -> Any:
     """Return a table with columns in the exact form only where one of its values needs that. Runs in a thread."""
     for at, field in enumerate(table.schema):
         if not has_exact(field.type):

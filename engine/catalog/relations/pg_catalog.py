@@ -49,6 +49,7 @@ from planner.catalog.acl import default_acl
 from planner.catalog.relation_kinds import BY_QUERY, FILED, STORING, SYSTEM_COLUMNED, TABLES
 from planner.catalog.rights import builtin_relation_acl, is_public, restricted_functions, schema_acl
 from planner.conversion.collations import collation_of
+from planner.conversion.composite import is_composite
 from planner.facts import ANYELEMENT, INFORMATION_SCHEMA_OID, PG_CATALOG_OID
 from planner.indexing.opclass import METHOD_OIDS, class_oid, key_type, partition_classes
 from planner.partitions.bounds import bound_text
@@ -196,7 +197,7 @@ def alignment(type_oid: int) -> str:
     under = base_oid(type_oid)
     if under in _ALIGN or not _ALIGN:
         return storage_of(under)[2]
-    if f.facts().types[under].kind == "c":
+    if is_composite(under):
         return "d"
     within = element_of(under) or range_subtype(under) or range_subtype(range_of(under))
     return "d" if within and alignment(within) == "d" else "i"

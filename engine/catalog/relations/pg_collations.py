@@ -67,5 +67,5 @@ def collations_depend(session: Reading) -> Iterator[RowDict]:
     for made in session.catalog.user_types():
         if made.collation >= FIRST_USER_OID:
             yield depends(PG_TYPE_OID, made.oid, PG_COLLATION, made.collation)
-            if made.kind == "d":
+            if made.is_domain:
                 yield depends(PG_TYPE_OID, made.array_oid, PG_COLLATION, made.collation)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def domains_of(session: Reading) -> Iterator[TypeDef]:
     """Yield users' domains."""
-    return (made for made in session.catalog.user_types() if made.kind == "d")
+    return (made for made in session.catalog.user_types() if made.is_domain)
 
 
 def all_domains(session: Reading) -> Iterator[TypeDef]:

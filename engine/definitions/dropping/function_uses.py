@@ -54,7 +54,7 @@ def _domains(catalog: CatalogSnapshot, functions: Collection[int]) -> list[TypeD
     called, found = set(functions), []
     for made in paced_iter(types_naming(catalog, called)):
         texts = " ".join((made.default_sql or "", *(c.check_sql for c in made.checks)))
-        if made.kind == "d" and not called.isdisjoint(named_oids(texts)):
+        if made.is_domain and not called.isdisjoint(named_oids(texts)):
             found.append(made)
     return found
 
@@ -75,7 +75,7 @@ def links_to(session: Session, functions: Collection[int], roots: Collection[Any
             found.append(one)
             if use.kind == "column":
                 found += _views_without(session, use, one)
-        lost = [made for made in namings.over(oid) if made.kind == "d"]
+        lost = [made for made in namings.over(oid) if made.is_domain]
         for made in (*namings.distances(oid), *lost):
             found.append(Dependency(("type", made.oid), made.oid, type_words(session, made), oid))
             found += type_dependencies(session, [made], namings)[0]

@@ -104,7 +104,7 @@ class FirstNeeds(Asked):
     def domain(self, node: ast.AlterDomain) -> None:
         """To own the domain."""
         made = self._type(node.name[-2] if len(node.name) > 1 else "", node.name[-1])
-        if made is not None and made.kind == "d":
+        if made is not None and made.is_domain:
             self._own_type(made)
 
     def mapping(self, node: ast.AlterMapping) -> None:

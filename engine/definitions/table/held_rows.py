@@ -103,7 +103,7 @@ def _repacker(
     ``known`` keeps the answers of composite types: each is asked for once, however many attributes are of it.
     """
     made = catalog.type_by_oid(oid)
-    if made is not None and made.kind == "d" and oid == made.oid:
+    if made is not None and made.is_domain and oid == made.oid:
         return _repacker(catalog, made.base, of, known)
     if made is not None and made.kind == "r" and oid in (made.oid, made.multirange):
         within = _repacker(catalog, made.base, of, known)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from engine.base.eager import settle
 from engine.catalog.reference_checks import references_above
 from engine.changes.constraints.setwise import check_unreferenced
+from engine.changes.writes.returning import make_env
 from engine.changes.writes.shape import runnable_check, table_layout
 from engine.definitions import constraints as define
 from engine.definitions.dropping.drop import table_of
@@ -24,6 +25,7 @@ from engine.definitions.table.alter_columns import require_no_nulls
 from engine.definitions.table.keys import add_checks, unused_name
 from engine.definitions.table.partition_bounds import with_values
 from engine.definitions.table.rewrite import locked_rows, store_definition, store_with_hidden, validate_checks
+from engine.plans.query import context
 from engine.session.in_use import refuse_change
 from engine.session.plans.plan import Plan
 from pgwire.give_way import between, openly
@@ -118,8 +120,9 @@ def joined(session: Session, plan: Plan, relation: RelationDef, statement: st.Cr
     parent = table_of(session, statement.parent)
     if statement.bound is None:
         raise AssertionError("a partition is attached without a bound")
+    env = make_env(context(session, plan, ()))
     bound, spans = with_values(
-        session, plan, statement.bound, statement.bound_spans, statement.bound_computed
+        env, session.ask_calls, statement.bound, statement.bound_spans, statement.bound_computed
     )
     check_bound(relation.name, bound, parent, session.catalog.partitions_of(parent.oid), spans)
     if relation.options.get("timeline", parent.timeline) != parent.timeline:
@@ -452,7 +455,8 @@ async def attach(session: Session, plan: Plan, parent: RelationDef, action: st.A
                 f'trigger "{trigger.name}" prevents table "{child.name}" from becoming a partition',
                 detail="ROW triggers with transition tables are not supported on partitions.",
             )
-    bound, spans = with_values(session, plan, action.bound, action.spans, action.computed)
+    env = make_env(context(session, plan, ()))
+    bound, spans = with_values(env, session.ask_calls, action.bound, action.spans, action.computed)
     check_bound(child.name, bound, parent, session.catalog.partitions_of(parent.oid), spans)
     _check_columns(child, parent)
     await lock_rows(session, child)

@@ -141,7 +141,7 @@ def _collation(context: BindContext, subtype: int, name: ast.Name) -> int:
     if name and not column_collation(context, (), SqlType(subtype), None):
         raise SqlError("42809", "range collation specified but subtype does not support collation")
     made = context.catalog.type_by_oid(subtype)
-    if not name and made is not None and made.kind == "d" and subtype == made.oid:
+    if not name and made is not None and made.is_domain and subtype == made.oid:
         return made.collation
     return column_collation(context, name, SqlType(subtype), None)
 

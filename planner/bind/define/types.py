@@ -75,7 +75,7 @@ def users_type(context: BindContext, name: ast.Name, *, change: bool = True, wha
         row_type = _is_row_type(context, name)
         oid = 0 if row_type else find_type(context, name)
         made = context.catalog.type_by_oid(oid)
-        if made is None or made.kind != "d" or made.oid != oid:
+        if made is None or not made.is_domain or made.oid != oid:
             shown = name[-1] if row_type else format_type(oid)
             raise SqlError("42809", f"{shown if change else _quoted(shown)} is not a domain")
         return made

@@ -95,7 +95,7 @@ ELSEWHERE: Final = {
 }  # fmt: skip
 """What needs a store: tests/engine/test_letting_go.py."""
 
-ABSTRACT: Final = {"ComputedSource", "CatalogSource", "CandidateScan"}
+ABSTRACT: Final = {"ComputedSource", "CatalogSource", "CandidateScan", "StoredSource"}
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from txn.base.huge_values import views_of
+from txn.values.arrow import ArrowTable
 
 PIECE_BYTES: Final = 1 << 20
 """Written and compressed at once; other threads run in between."""
@@ -169,7 +170,7 @@ _AS_IT_IS, _ZSTD = 0, 6
 
 
 def write(
-    file: BinaryIO, table: Any, huge: dict[str, bool], group_rows: int, write_small: Callable[[Any, Any], None]
+    file: BinaryIO, table: ArrowTable, huge: dict[str, bool], group_rows: int, write_small: Callable[[Any, Any], None]
 ) -> None:  # fmt: skip
     """Write a table as a Parquet file; in a thread.
 

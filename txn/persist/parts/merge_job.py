@@ -22,6 +22,7 @@ from txn.persist.location import in_thread
 from txn.persist.parts.job import PartJob
 from txn.persist.parts.part import RowGroupCache, open_part
 from txn.persist.parts.write import write_part
+from txn.values.arrow import ArrowTable
 from txn.values.columns import column_arrays, joined, table_schema
 from txn.values.encoding import decode_spec
 from txn.values.exact import table_of
@@ -86,7 +87,7 @@ class MergeJob:
         return MergedPart(ref, before, before - whole.num_rows)
 
 
-def live_rows(table: Any, hidden: Any, spec: ShardSpec) -> Any:
+def live_rows(table: ArrowTable, hidden: Any, spec: ShardSpec) -> Any:
     """Drop rows at the positions ``hidden`` and bring the table into the form of ``spec``. Runs in a thread."""
     if hidden is not None:
         ones = pa.repeat(pa.scalar(1, pa.int64()), table.num_rows)

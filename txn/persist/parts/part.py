@@ -50,6 +50,7 @@ from txn.persist.checksum import check_file, check_footer
 from txn.persist.location import Blob, Offload
 from txn.persist.parts.sidecar import KeySidecar, SortedKeys, SystemSidecar
 from txn.persist.trouble import opened, reading, renewing, telling
+from txn.values.arrow import ArrowTable
 from txn.values.columns import Getter, RowPlan, column_fields, has_long, one_chunk, table_rows, value_getter
 from txn.values.encoding import decode_spec
 from txn.values.entries import entry_type
@@ -133,7 +134,7 @@ class RowGroup:
 
     __slots__ = ("_getters", "_lists", "_plan", "_plan_getters", "digits", "huge", "nbytes", "slow", "table")
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: ArrowTable) -> None:
         """``table``: one chunk per column."""
         self.table = table
         self.huge: dict[str, Huge] = _huge_columns(table) if table.nbytes >= SLOW_BYTES else {}
@@ -212,12 +213,12 @@ Huge: TypeAlias = tuple[memoryview, memoryview]
 """The offsets of a column's values, and their bytes."""
 
 
-def _long_lists(table: Any) -> list[memoryview]:
+def _long_lists(table: ArrowTable) -> list[memoryview]:
     lists = [one_chunk(c) for c in table.columns if pa.types.is_list(c.type) and c.nbytes >= LISTS_BYTES]
     return [memoryview(c.buffers()[1]).cast("i")[c.offset :] for c in lists if has_long(c)]
 
 
-def _huge_columns(table: Any) -> dict[str, Huge]:
+def _huge_columns(table: ArrowTable) -> dict[str, Huge]:
     found = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.nbytes >= SLOW_BYTES and (

@@ -27,6 +27,7 @@ from txn.persist.location import Blob
 from txn.persist.parts.part import parquet_name, sidecar_name, system_name
 from txn.persist.parts.sidecar import KeySidecar, SortedKeys, SystemSidecar
 from txn.persist.trouble import opened, renewing
+from txn.values.arrow import ArrowTable
 from txn.values.columns import column_arrays, column_fields, one_chunk
 from txn.values.exact import alike, plain_type
 
@@ -43,7 +44,7 @@ class Salvage:
     since. ``writers``: as ``write_part`` takes them.
     """
 
-    table: Any
+    table: ArrowTable
     damage: tuple[DamagedFile, ...]
     lost: tuple[int, ...]
     certain: bool

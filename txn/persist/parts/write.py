@@ -32,6 +32,7 @@ from txn.persist.parts.part import (
     system_name,
 )
 from txn.persist.parts.sidecar import Buffers, build_key_sidecar, build_system_sidecar
+from txn.values.arrow import ArrowTable
 from txn.values.columns import (
     JOINED_BYTES,
     column_arrays,
@@ -63,7 +64,7 @@ _REPEATS: Final = 2
 """How often a value occurs, on average, where a dictionary is made."""
 
 
-def key_columns(table: Any, index: ShardIndex) -> tuple[list[Any], list[Any]]:
+def key_columns(table: ArrowTable, index: ShardIndex) -> tuple[list[Any], list[Any]]:
     """Return a table's columns of an index as arrays, and the companions of list columns (None for others)."""
     names = set(table.column_names)
     columns = [one_chunk(table.column(f"c{a}")) for a in index.attnums]
@@ -71,7 +72,7 @@ def key_columns(table: Any, index: ShardIndex) -> tuple[list[Any], list[Any]]:
     return columns, dims
 
 
-def sort_table(table: Any, spec: ShardSpec) -> Any:
+def sort_table(table: ArrowTable, spec: ShardSpec) -> Any:
     """Return the table in part order: by primary key, or by row id where there is none. Stable.
 
     Runs in a thread. A table that is in order already comes back as it is.
@@ -94,14 +95,14 @@ def sort_table(table: Any, spec: ShardSpec) -> Any:
     return table.take(places)
 
 
-def _check_columns(table: Any, spec: ShardSpec) -> None:
+def _check_columns(table: ArrowTable, spec: ShardSpec) -> None:
     known = {f.name for c in spec.columns for f in column_fields(c)} | {"s_row_id", "s_begin"}
     names = set(table.column_names)
     if "s_row_id" not in names or "s_begin" not in names or not names <= known:
         raise ValueError(f"columns of a part of shard {spec.shard}: {sorted(names)}")
 
 
-def _dictionary_paths(table: Any, size: int) -> Any:
+def _dictionary_paths(table: ArrowTable, size: int) -> Any:
     """Return the Parquet leaves worth a dictionary: those whose values repeat, in one row group, of ``size`` rows.
 
     Where they hardly do, a dictionary takes twice the time to make, and more room than the values. Large values fill a
@@ -119,7 +120,7 @@ def _dictionary_paths(table: Any, size: int) -> Any:
     return paths
 
 
-def _huge(table: Any) -> dict[str, bool]:
+def _huge(table: ArrowTable) -> dict[str, bool]:
     """Return the Parquet leaves that are mostly values of many megabytes, and whether these are worth being
     compressed.
     """
@@ -162,7 +163,7 @@ def _sample(value: Any) -> bytes:
     return b"".join([view[at : at + _STRETCH_BYTES] for at in range(0, step * _STRETCHES, step)])
 
 
-def _bounded_columns(table: Any) -> list[str]:
+def _bounded_columns(table: ArrowTable) -> list[str]:
     """Return the Parquet leaves whose least and greatest values are to be in the file."""
     most = _BOUNDED_BYTES * table.num_rows
     small = [(name, c) for name, c in zip(table.column_names, table.columns, strict=True) if c.nbytes <= most]
@@ -179,14 +180,14 @@ def _leaves(path: str, values: Any) -> Iterator[tuple[str, Any]]:
         yield path, values
 
 
-def _paths(table: Any) -> Iterator[str]:
+def _paths(table: ArrowTable) -> Iterator[str]:
     """Yield all Parquet leaves."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         for path, _values in _leaves(name, one_chunk(column.slice(0, 1))):
             yield path
 
 
-def _format_of(table: Any, spec: ShardSpec) -> bytes:
+def _format_of(table: ArrowTable, spec: ShardSpec) -> bytes:
     """Return the format of a part: the lowest that has all that is in its columns."""
     if exact_columns(table.schema):
         return EXACT_FORMAT
@@ -207,7 +208,7 @@ async def write_part(
     offload: Offload,
     name: str,
     spec: ShardSpec,
-    table: Any,
+    table: ArrowTable,
     *,
     sort: bool = True,
     writers: Sequence[Writers] = (),
@@ -317,7 +318,7 @@ def _int64(values: Any) -> Any:
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
-async def write_sidecar(blob: Blob, part: str, spec: ShardSpec, index: ShardIndex, table: Any) -> None:
+async def write_sidecar(blob: Blob, part: str, spec: ShardSpec, index: ShardIndex, table: ArrowTable) -> None:
     """Write the sidecar of one index from the part's columns in part order; durable on return."""
     codec = index_codec(spec, index)
 
@@ -349,7 +350,7 @@ async def build_sidecar(
     await write_sidecar(blob, part.ref.name, spec, definition, table)
 
 
-def _with_missing(table: Any, spec: ShardSpec, attnums: tuple[int, ...]) -> Any:
+def _with_missing(table: ArrowTable, spec: ShardSpec, attnums: tuple[int, ...]) -> Any:
     """Return ``table`` with the columns it lacks, filled with their missing values."""
     for column in spec.columns:
         if column.attnum in attnums and f"c{column.attnum}" not in table.column_names:

@@ -219,7 +219,7 @@ def element_types(session: Reading) -> Iterator[RowDict]:
             for column in made.attributes:
                 if not column.dropped:
                     yield from _element(session, made.schema, made.name, "USER-DEFINED TYPE", column)
-        elif made.kind == "d":
+        elif made.is_domain:
             column = ColumnDef(attnum=1, name="", type=SqlType(made.base), collation=made.collation)
             yield from _element(session, made.schema, made.name, "DOMAIN", column)
     for item in catalog.all_relations():

@@ -274,7 +274,7 @@ def check_constraint_routine_usage(session: Reading) -> Iterator[RowDict]:
     """Yield the users' functions that CHECK constraints of tables and domains call."""
     rights = _rights(session)
     checked: list[RelationDef | TypeDef] = [*session.catalog.user_relations()]
-    checked += [made for made in session.catalog.user_types() if made.kind == "d"]
+    checked += [made for made in session.catalog.user_types() if made.is_domain]
     for item in checked:
         constraints = item.constraints if isinstance(item, RelationDef) else item.checks
         for constraint in constraints:
