@@ -355,13 +355,18 @@ class Committer:
         writes: list[WriteSet] = []
         encoded: list[tuple[Timestamp, bytes | str]] = []
         swaps: list[PartSwap] = []
+        shards: set[ShardId] = set()
+        spilled = entries = 0
         for member in members:
+            spilled += member.spilled
+            entries += member.entries
             if member.writes is not None:
-                writes.append(stamp_parts(_replace(member.writes, ts=member.ts)))
+                stamped = stamp_parts(_replace(member.writes, ts=member.ts))
+                writes.append(stamped)
                 encoded.append((member.ts, member.data))
+                shards.update(written_shards(stamped))
             elif member.swap is not None:
                 swaps.append(member.swap)
-        shards = {s for w in writes for s in written_shards(w)}
         upper = self._upper
         if writes:
             upper = max(upper, writes[-1].ts) if not self.others else max(upper, *[w.ts for w in writes])
@@ -371,7 +376,7 @@ class Committer:
             payload = encode_entry(self._txns.epoch, encoded, tuple(swaps), shards, upper, told)
         else:
             payload = encode_entry(self._txns.epoch, encoded, tuple(swaps), shards, upper)
-        size = len(payload) + sum([m.spilled for m in members])
+        size = len(payload) + spilled
         self.yield_to_readers()
         batch = Batch(epoch=self._txns.epoch, writes=tuple(writes), swaps=tuple(swaps), bytes=size)
         if told:
@@ -391,9 +396,7 @@ class Committer:
             return
         self._upper = upper
         stager = self.stager
-        if stager is not None and (
-            len(payload) > STAGE_BYTES or sum([m.entries for m in members]) > STAGE_ENTRIES
-        ):
+        if stager is not None and (len(payload) > STAGE_BYTES or entries > STAGE_ENTRIES):
             await self._stage(stager(batch))
         self.yield_to_readers()
         self._apply(members, batch, seq, len(payload), shards)

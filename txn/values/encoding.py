@@ -424,8 +424,10 @@ def encode_entry(
     ``shards``: all that the write sets write to. ``upper``: the highest timestamp of any timeline in this entry and
     before it, if that is not the last one's here. ``told``: those of the transactions that are.
     """
-    disk_swaps = tuple(
-        _replace(s, added=tuple(dataclasses.replace(p, path="") for p in s.added)) for s in swaps
+    disk_swaps = (
+        tuple([_replace(s, added=tuple(dataclasses.replace(p, path="") for p in s.added)) for s in swaps])
+        if swaps
+        else ()
     )
     raw = tuple([(ts, Raw(data if type(data) is bytes else _encode(data))) for ts, data in writes])
     if told:
